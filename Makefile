@@ -1,0 +1,46 @@
+# The commands of this repository; `make help` lists them. Each works from a fresh clone.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help venv demo test lint unit acceptance bench lab-up lab-down
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+venv: $(BIN)/.synced ## make .venv/ with gpubox and everything it needs
+
+$(BIN)/.synced: pyproject.toml uv.lock requirements-uv.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gpubox needs Python 3.11 or newer: found " + sys.version.split()[0] + " (set PYTHON=...)")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --disable-pip-version-check -r requirements-uv.txt
+	UV_PROJECT_ENVIRONMENT=.venv $(BIN)/uv sync --frozen --inexact
+	touch $@
+
+lab-up: venv ## bring the practice machine up (needs root)
+	$(BIN)/gpubox lab up
+
+lab-down: venv ## take the practice machine away again
+	$(BIN)/gpubox lab down
+
+demo: lab-up ## from nothing to an answering SGLang on the practice machine
+	$(BIN)/pyinfra -y inventory/lxc.py deploy.py
+	$(BIN)/gpubox ask gpu01
+
+lint: venv ## ruff, mypy --strict, templates
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+unit: venv ## tests that need no host
+	$(BIN)/pytest tests/unit
+
+acceptance: lab-up ## converge the practice machine and ask it whether it is so
+	$(BIN)/pyinfra -y inventory/lxc.py deploy.py
+	$(BIN)/pytest tests/acceptance --hosts=gpu01 --no-skips
+
+test: lint unit acceptance ## everything CI runs
+
+bench: lab-up ## time the deploy itself: seconds, round trips, remote CPU
+	$(BIN)/python -m gpubox.lab.bench

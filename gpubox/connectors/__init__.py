@@ -1,0 +1,1 @@
+"""Act: how commands reach a host."""

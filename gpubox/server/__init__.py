@@ -1,0 +1,1 @@
+"""The model server's life: command line, systemd text, readiness, log verdict, releases and rollback."""
