@@ -1,0 +1,129 @@
+"""Profiles: what to serve and how. One YAML file each, in SGLang's own flag names."""
+
+import difflib
+from typing import Any, Literal
+
+from pydantic import Field
+
+from gpubox import paths
+from gpubox.data import Model, read_yaml, validated
+from gpubox.errors import GpuboxError
+
+FlagValue = bool | int | float | str | list[str | int | float] | None
+
+
+class ModelWish(Model):
+    """The model that the profile serves; its path or hub name stands in the flags, as SGLang takes it."""
+
+    catalog: str | None = None
+    """Key of the model in gpubox/catalog/models; None: unknown to the catalogue, memory cannot be computed."""
+    revision: str | None = None
+    """Commit or tag on the hub; None: what the local path holds."""
+    make: Literal["tiny-chat"] | None = None
+    """Make the model on the spot: `tiny-chat` trains a tiny Qwen2 for seconds on three questions (practice machine)."""
+
+
+class KnownAnswer(Model):
+    """A question whose answer is known at temperature 0: what readiness compares with."""
+
+    prompt: str
+    answer: str
+
+
+class Reason(Model):
+    """Why a setting is what it is."""
+
+    setting: str
+    """A flag or environment variable of this profile, or a word for several."""
+    why: str
+    source: str
+    """Upstream issue or page, documentation, recorded deployment, or measurement."""
+
+
+class Profile(Model):
+    """One model server's settings."""
+
+    name: str
+    """Path below profiles/ without .yaml."""
+    summary: str
+    """One line for lists."""
+    stack: str
+    """Name of the stack (stacks/NAME) that the profile is pinned to."""
+    purpose: Literal["throughput", "latency", "practice"]
+    status: Literal["current", "history"] = "current"
+    """`history`: a recorded deployment, kept to be compared with, not recommended."""
+    extends: str | None = None
+    """Another profile whose keys stand unless given here; `flags` and `environment` merge key by key. One level deep."""
+    model: ModelWish = ModelWish()
+    flags: dict[str, FlagValue]
+    """SGLang's flags without the dashes, in order. true: a bare flag; false or null: left out; a list: several values."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Environment of the service. CUDA_HOME and PATH come from the stack."""
+    python_args: list[str] = Field(default_factory=list)
+    """Arguments of the interpreter itself, as `-u`."""
+    known_answer: KnownAnswer | None = None
+    start_timeout_s: int = Field(default=1800, gt=0)
+    """Seconds from start to the first good answer (8 x 96 GB cards load for 7-8 minutes: recorded)."""
+    stop_timeout_s: int = Field(default=60, gt=0)
+    """Seconds that the server gets to stop before it is killed."""
+    required_overrides: list[str] = Field(default_factory=list)
+    """Rules that this profile is known to break; a box that uses it must override them by name, with a reason."""
+    reasons: list[Reason] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+
+    @property
+    def port(self) -> int:
+        """The TCP port that the server listens on (SGLang's default: 30000)."""
+        return int(str(self.flags.get("port", 30000)))
+
+    @property
+    def model_path(self) -> str:
+        """The local path or hub name that SGLang gets as its model."""
+        return str(self.flags.get("model-path", self.flags.get("model", "")))
+
+
+def names() -> list[str]:
+    """All profiles, sorted."""
+    base = paths.profiles()
+    return sorted(p.relative_to(base).with_suffix("").as_posix() for p in base.rglob("*.yaml"))
+
+
+def load(name: str) -> Profile:
+    """The profile `name`, with what it extends merged in. Errors: unknown name (near ones named), wrong keys, two levels."""
+    value = _read(name)
+    parent_name = value.get("extends")
+    if parent_name is None:
+        return _checked(name, value)
+    parent = _read(str(parent_name))
+    if "extends" in parent:
+        raise GpuboxError(
+            f"profile {name} extends {parent_name}, which extends {parent['extends']}",
+            "inheritance one level deep",
+            f"let {name} extend {parent['extends']}, or write the keys out",
+        )
+    return _checked(name, _merge(parent, value))
+
+
+def _read(name: str) -> dict[str, Any]:
+    known = names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 3, 0.4)
+        raise GpuboxError(
+            f"no profile named {name!r} below {paths.profiles()}",
+            f"one of: {', '.join(known)}",
+            f"did you mean {' or '.join(near)}?" if near else "",
+        )
+    return read_yaml(paths.profiles() / f"{name}.yaml")
+
+
+def _merge(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+    merged = {**parent, **child}
+    for key in ("flags", "environment"):
+        both = parent.get(key, {}), child.get(key, {})
+        if all(isinstance(part, dict) for part in both):
+            merged[key] = {**both[0], **both[1]}
+    return merged
+
+
+def _checked(name: str, value: dict[str, Any]) -> Profile:
+    return validated(Profile, {"name": name, **value}, str(paths.profiles() / f"{name}.yaml"))

@@ -1,0 +1,107 @@
+"""Everything that the data of a host may say: one typed tree, units in the names, unknown key = error."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gpubox.data import Model
+
+Version = str
+
+
+class Container(Model):
+    """The container that a box is, as its hypervisor knows it."""
+
+    kind: Literal["lxc", "proxmox", "incus"] = "lxc"
+    name: str
+    """Its name (lxc, incus) or its numeric id (proxmox), as the hypervisor's own commands take it."""
+    allow_restart: bool = True
+    """May be restarted when its device configuration changed. False: the change is written and reported as pending."""
+
+
+class AptSource(Model):
+    """Where the CUDA packages come from. Default: NVIDIA's network repository for the box's own distribution."""
+
+    uri: str | None = None
+    """Repository URL, ending in a slash; None: NVIDIA's own."""
+    keyring_sha256: str | None = None
+    """SHA-256 of cuda-keyring_1.1-1_all.deb below `uri`; None: NVIDIA's known one."""
+
+
+class Cuda(Model):
+    """CUDA toolkits, side by side."""
+
+    toolkits: list[Version] = Field(default_factory=lambda: ["12.8", "13.1"], min_length=1)
+    """As `12.8`. Each becomes the package cuda-toolkit-X-Y and the folder /usr/local/cuda-X.Y."""
+    default: Version = "13.1"
+    """What /usr/local/cuda points at, through update-alternatives. A service has its own CUDA_HOME from its stack."""
+    source: AptSource = AptSource()
+
+
+class Limits(Model):
+    """Limits of login sessions (pam_limits); the service has its own in its unit."""
+
+    memlock: Literal["unlimited"] | int = "unlimited"
+    """KiB that may be locked. NCCL and CUDA pin memory; 8 MiB defaults break them (mlperf-automations#664)."""
+    nofile: int = Field(default=1048576, ge=1024)
+    """Open files."""
+
+
+class Base(Model):
+    """What every box gets before anything about GPUs."""
+
+    packages: list[str] = Field(
+        default_factory=lambda: [
+            "build-essential",
+            "ca-certificates",
+            "curl",
+            "libnuma1",
+            "ninja-build",
+            "pciutils",
+            "python3-dev",
+            "python3-pip",
+            "python3-venv",
+            "tzdata",
+        ]
+    )
+    """OS packages by name. SGLang imports libnuma; just-in-time kernels need a compiler, ninja and Python's headers."""
+    timezone: str = "Etc/UTC"
+    """A name below /usr/share/zoneinfo."""
+    limits: Limits = Limits()
+    sysctls: dict[str, int | str] = Field(default_factory=lambda: {"vm.swappiness": 10, "net.core.somaxconn": 4096})
+    """Kernel settings of the box's own namespace; one that a container may not set is reported and left."""
+
+
+class Override(Model):
+    """A rule that a person decided to break; it is shown in every later run."""
+
+    rule: str
+    """The rule's id, as `gpubox check` prints it."""
+    reason: str = Field(min_length=10)
+    """Why, for whoever reads it next year."""
+
+
+class BoxSettings(Model):
+    """A GPU box: a container, a VM or bare metal, reached by ssh."""
+
+    hypervisor: str | None = None
+    """Inventory name of the hypervisor that holds the container; None: a VM or bare metal."""
+    container: Container | None = None
+    """Required with `hypervisor`."""
+    gpus: Literal["all"] | list[int | str] = "all"
+    """Cards of the container: `all`, or a list of indices, UUIDs or PCI addresses."""
+    profile: str
+    """Name of a file below profiles/, without .yaml."""
+    venv_path: str = Field(default="/root/ml-env", pattern=r"^/[^\s]+$")
+    """Where the Python environment of the service lies."""
+    cuda: Cuda = Cuda()
+    base: Base = Base()
+    overrides: list[Override] = Field(default_factory=list)
+    """Rules broken on purpose."""
+
+
+class HypervisorSettings(Model):
+    """A machine that runs containers and owns the cards."""
+
+    kind: Literal["lxc", "proxmox", "incus"] = "lxc"
+    """Plain LXC, Proxmox VE or Incus."""
