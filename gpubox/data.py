@@ -1,4 +1,4 @@
-"""Read data that people write: YAML and Python values into typed models, with errors that name key, file and what is accepted."""
+"""Read data that people write into typed models, with errors that name key, file and what is accepted."""
 
 import difflib
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
+from typing_extensions import override
 
 from gpubox.errors import GpuboxError
 
@@ -21,7 +22,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """One YAML mapping. Errors: no such file (its neighbours are listed), not YAML, a key given twice, not a mapping."""
+    """One YAML mapping. Errors: no such file (neighbours are listed), not YAML, a key given twice, not a mapping."""
     try:
         text = path.read_text()
     except FileNotFoundError:
@@ -82,10 +83,11 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
 class _UniqueKeys(yaml.SafeLoader):
     """YAML lets a key stand twice and keeps the last; here that is an error, because one of the two was a mistake."""
 
+    @override
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[object] = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]  # PyYAML's own is untyped
+            key = self.construct_object(key_node, deep=True)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
             seen.add(key)

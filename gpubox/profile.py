@@ -53,10 +53,10 @@ class Profile(Model):
     status: Literal["current", "history"] = "current"
     """`history`: a recorded deployment, kept to be compared with, not recommended."""
     extends: str | None = None
-    """Another profile whose keys stand unless given here; `flags` and `environment` merge key by key. One level deep."""
+    """Another profile whose keys stand unless given here; `flags` and `environment` merge by key. One level deep."""
     model: ModelWish = ModelWish()
     flags: dict[str, FlagValue]
-    """SGLang's flags without the dashes, in order. true: a bare flag; false or null: left out; a list: several values."""
+    """SGLang's flags without dashes, in order. true: a bare flag; false or null: left out; a list: several values."""
     environment: dict[str, str] = Field(default_factory=dict)
     """Environment of the service. CUDA_HOME and PATH come from the stack."""
     python_args: list[str] = Field(default_factory=list)
@@ -89,7 +89,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Profile:
-    """The profile `name`, with what it extends merged in. Errors: unknown name (near ones named), wrong keys, two levels."""
+    """The profile `name`, with what it extends merged in. Errors: unknown name, wrong keys, two levels."""
     value = _read(name)
     parent_name = value.get("extends")
     if parent_name is None:

@@ -47,6 +47,10 @@ class Limits(Model):
     """Open files."""
 
 
+def _sysctls() -> dict[str, int | str]:
+    return {"net.core.somaxconn": 4096}
+
+
 class Base(Model):
     """What every box gets before anything about GPUs."""
 
@@ -68,7 +72,7 @@ class Base(Model):
     timezone: str = "Etc/UTC"
     """A name below /usr/share/zoneinfo."""
     limits: Limits = Limits()
-    sysctls: dict[str, int | str] = Field(default_factory=lambda: {"vm.swappiness": 10, "net.core.somaxconn": 4096})
+    sysctls: dict[str, int | str] = Field(default_factory=_sysctls)
     """Kernel settings of the box's own namespace; one that a container may not set is reported and left."""
 
 

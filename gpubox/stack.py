@@ -1,4 +1,4 @@
-"""Stacks: one object for the SGLang release, its locked packages, torch's CUDA and the toolkit that the service sees."""
+"""Stacks: one object for the SGLang release, its locked packages, torch's CUDA and the service's toolkit."""
 
 from pathlib import Path
 from typing import Literal

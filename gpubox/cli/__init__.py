@@ -4,14 +4,17 @@ import importlib
 import pkgutil
 
 import click
+from typing_extensions import override
 
 
 class _Lazy(click.Group):
     """Finds commands by the names of this package's modules, so that `gpubox lab` never imports the bench."""
 
+    @override
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
 
+    @override
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None

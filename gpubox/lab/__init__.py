@@ -1,1 +1,1 @@
-"""The practice machine: real LXC, systemd, sshd, apt and SGLang; only the GPU is stood in. Never imported by the product."""
+"""The practice machine: real LXC, systemd, sshd, apt, SGLang; only the GPU is stood in. The product never imports it."""
