@@ -1,0 +1,30 @@
+"""Take GPU boxes from a bare system to a verified model server: the steps, in order.
+
+pyinfra -y inventory/lxc.py deploy.py
+"""
+
+from tasks.model import model
+from tasks.python_env import python_env
+
+from gpubox.deploy import here
+from gpubox.inventory import Box, Hypervisor
+from tasks.base import base
+from tasks.connection import connection
+from tasks.cuda import cuda
+from tasks.hypervisor import hypervisor
+from tasks.ready import ready
+from tasks.server import server
+
+this = here()
+
+if isinstance(this, Hypervisor):
+    hypervisor(this=this)  # cards into the containers; restarts one only when its devices changed
+
+if isinstance(this, Box):
+    connection(box=this)  # ssh again, if the hypervisor restarted the container
+    base(box=this)  # packages, time zone, limits, kernel settings
+    cuda(box=this)  # toolkits side by side, the system's default
+    python_env(box=this)  # the venv, equal to the stack's locks
+    model(box=this)  # weights in place
+    server(box=this)  # unit and environment, started, restarted on change
+    ready(box=this)  # a real answer

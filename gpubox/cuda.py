@@ -1,0 +1,61 @@
+"""What NVIDIA's CUDA packages are called and where they come from."""
+
+from gpubox.errors import GpuboxError
+
+KEYRING_PACKAGE = "cuda-keyring"
+KEYRING_DEB = "cuda-keyring_1.1-1_all.deb"
+KEYRING_FILE = "/usr/share/keyrings/cuda-archive-keyring.gpg"
+SOURCE_FILE = "/etc/apt/sources.list.d/gpubox-cuda.sources"
+
+NVIDIA = "https://developer.download.nvidia.com/compute/cuda/repos/{distribution}/x86_64/"
+KEYRING_SHA256 = {
+    "debian12": "e7f219eab6fe4819cdb5c15b98233dc3420302d9c00883219cd3d896857cf48d",
+    "debian13": "dd28f1f6ba0038180d6b23f846cefca1e3de4c9327751665241370bacea452a1",
+    "ubuntu2204": "d93190d50b98ad4699ff40f4f7af50f16a76dac3bb8da1eaaf366d47898ff8df",
+    "ubuntu2404": "d2a6b11c096396d868758b86dab1823b25e14d70333f1dfa74da5ddaf6a06dba",
+}
+"""SHA-256 of cuda-keyring_1.1-1_all.deb below each distribution's repository, as public installers pin it."""
+
+
+def toolkit_package(version: str) -> str:
+    """`12.8` -> `cuda-toolkit-12-8`: the toolkit alone; `cuda` and `cuda-drivers` would pull kernel drivers (P23)."""
+    return f"cuda-toolkit-{version.replace('.', '-')}"
+
+
+def nvcc_package(version: str) -> str:
+    """`12.8` -> `cuda-nvcc-12-8`, the part of the toolkit that holds the compiler."""
+    return f"cuda-nvcc-{version.replace('.', '-')}"
+
+
+def home(version: str) -> str:
+    """`12.8` -> `/usr/local/cuda-12.8`, where NVIDIA's packages install a toolkit."""
+    return f"/usr/local/cuda-{version}"
+
+
+def distribution_name(distribution: str) -> str:
+    """os-release's ID and VERSION_ID -> the repository's folder: `debian12`, `ubuntu24.04` -> `ubuntu2404`."""
+    return distribution.replace(".", "")
+
+
+def repository(uri: str | None, distribution: str) -> str:
+    """The repository's URL for a box. Error: a distribution that NVIDIA's list here does not have, and no `uri`."""
+    name = distribution_name(distribution)
+    if uri is not None:
+        return uri if uri.endswith("/") else f"{uri}/"
+    if name not in KEYRING_SHA256:
+        raise GpuboxError(
+            f"no CUDA repository is known for {distribution}",
+            f"one of: {', '.join(sorted(KEYRING_SHA256))}",
+            "set cuda.source.uri and cuda.source.keyring in the box's data",
+        )
+    return NVIDIA.format(distribution=name)
+
+
+def own_list(distribution: str) -> str:
+    """The source list that the package cuda-keyring brings: one URI with two Signed-By stops all of apt (P21)."""
+    return f"/etc/apt/sources.list.d/cuda-{distribution_name(distribution)}-x86_64.list"
+
+
+def sources(uri: str) -> str:
+    """The deb822 source: a flat repository, signed by NVIDIA's archive key."""
+    return f"# Written by gpubox (cuda.source).\nTypes: deb\nURIs: {uri}\nSuites: /\nSigned-By: {KEYRING_FILE}\n"

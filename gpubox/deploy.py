@@ -1,0 +1,36 @@
+"""What deploy.py needs to know about the host that it runs for."""
+
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyinfra.api import Inventory as PyinfraInventory
+from pyinfra.api import OperationError
+from pyinfra.context import ctx_host, ctx_inventory
+
+from gpubox.errors import GpuboxError
+from gpubox.inventory import BOXES, HYPERVISORS, Box, Hypervisor, Inventory, build
+
+_built: WeakKeyDictionary[PyinfraInventory, Inventory] = WeakKeyDictionary()
+
+
+def here() -> Box | Hypervisor:
+    """The host that the deploy code runs for now, with its settings. Error: mistakes in the data, host in no group."""
+    inventory = _inventory(ctx_inventory.get())
+    if inventory.problems:
+        raise OperationError("\n".join(problem.message for problem in inventory.problems))
+    name = ctx_host.get().name
+    found = inventory.boxes.get(name) or inventory.hypervisors.get(name)
+    if found is None:
+        raise GpuboxError(f"{name} is in neither group {BOXES} nor {HYPERVISORS} of the inventory")
+    return found
+
+
+def _inventory(source: PyinfraInventory) -> Inventory:
+    if source not in _built:
+        _built[source] = build(Path("inventory"), _data(source, BOXES), _data(source, HYPERVISORS))
+    return _built[source]
+
+
+def _data(source: PyinfraInventory, group: str) -> dict[str, dict[str, Any]]:
+    return {host.name: host.data.dict() for host in source if group in host.groups}

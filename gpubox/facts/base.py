@@ -1,0 +1,67 @@
+"""The state of the step `base`: distribution, packages, time zone, owned files, kernel settings. One command."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyinfra.api import FactBase, QuoteString, StringCommand
+from typing_extensions import override
+
+from gpubox.facts import files, packages, sections
+from gpubox.facts.files import Entry
+from gpubox.facts.packages import Package
+
+_SYSCTL = (
+    'f=/proc/sys/$(echo "$k" | tr . /); '
+    'if [ -r "$f" ]; then printf "%s\\t%s\\t%s\\n" "$k" "$(test -w "$f" && echo rw || echo ro)" "$(cat "$f")"; '
+    'else printf "%s\\tabsent\\t\\n" "$k"; fi'
+)
+
+
+@dataclass(frozen=True)
+class Sysctl:
+    """One kernel setting as the running kernel has it."""
+
+    access: str
+    """`rw`, `ro` (a container may not set it) or `absent` (this kernel or namespace has it not)."""
+    value: str
+
+
+@dataclass(frozen=True)
+class BaseState:
+    """What `base` compares with."""
+
+    distribution: str
+    """As `debian12`, in the words of /etc/os-release."""
+    packages: dict[str, Package]
+    timezone: str
+    """Target of /etc/localtime below /usr/share/zoneinfo; empty: none set."""
+    files: dict[str, Entry]
+    sysctls: dict[str, Sysctl]
+
+
+class BaseFact(FactBase[BaseState]):
+    """BaseState for the given names, paths and settings."""
+
+    @override
+    def command(self, names: Sequence[str], paths: Sequence[str], sysctls: Sequence[str]) -> StringCommand:
+        return sections.script(
+            {
+                "distribution": StringCommand('. /etc/os-release; echo "$ID$VERSION_ID"'),
+                "packages": packages.section(names),
+                "timezone": StringCommand("readlink /etc/localtime || true"),
+                "files": files.section(paths),
+                "sysctls": StringCommand("for k in", *(QuoteString(key) for key in sysctls), "; do", _SYSCTL, "; done"),
+            }
+        )
+
+    @override
+    def process(self, output: list[str]) -> BaseState:
+        found = sections.split(output)
+        rows = (line.split("\t", 2) for line in found["sysctls"].lines if line)
+        return BaseState(
+            distribution="".join(found["distribution"].lines),
+            packages=packages.parse(found["packages"].lines),
+            timezone="".join(found["timezone"].lines).rpartition("zoneinfo/")[2],
+            files=files.parse(found["files"].lines),
+            sysctls={key: Sysctl(access, value.replace("\t", " ")) for key, access, value in rows},
+        )

@@ -1,0 +1,60 @@
+"""What lies at given paths: kind, mode, owner, digest. One command for all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyinfra.api import FactBase, QuoteString, StringCommand
+from typing_extensions import override
+
+_LOOK = (
+    'if [ -L "$p" ]; then printf "link\\t%s\\t" "$(readlink "$p")"; '
+    'elif [ -f "$p" ]; then printf "file\\t%s\\t%s" "$(stat -c "%a %U %G" "$p")" "$(sha256sum <"$p" | cut -c1-64)"; '
+    'elif [ -d "$p" ]; then printf "directory\\t%s\\t" "$(stat -c "%a %U %G" "$p")"; '
+    'elif [ -e "$p" ]; then printf "other\\t\\t"; else printf "absent\\t\\t"; fi; printf "\\t%s\\n" "$p"'
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What lies at one path."""
+
+    kind: str
+    """`file`, `directory`, `link`, `other` or `absent`."""
+    mode: str = ""
+    """Octal digits, as `644`; empty for links."""
+    user: str = ""
+    group: str = ""
+    sha256: str = ""
+    """Of a file's content."""
+    target: str = ""
+    """Of a link."""
+
+
+def section(paths: Sequence[str]) -> StringCommand:
+    """The read as a section for gpubox.facts.sections."""
+    return StringCommand("for p in", *(QuoteString(path) for path in paths), "; do", _LOOK, "; done")
+
+
+def parse(lines: list[str]) -> dict[str, Entry]:
+    """Path -> entry."""
+    found = {}
+    for line in filter(None, lines):
+        kind, attributes, digest, path = line.split("\t", 3)
+        if kind == "link":
+            found[path] = Entry(kind, target=attributes)
+        else:
+            mode, user, group = attributes.split() or ("", "", "")
+            found[path] = Entry(kind, mode, user, group, digest)
+    return found
+
+
+class Files(FactBase[dict[str, Entry]]):
+    """Path -> Entry for each of `paths`; what is not there is an entry of kind `absent`."""
+
+    @override
+    def command(self, paths: Sequence[str]) -> StringCommand:
+        return section(paths)
+
+    @override
+    def process(self, output: list[str]) -> dict[str, Entry]:
+        return parse(output)

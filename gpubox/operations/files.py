@@ -1,0 +1,70 @@
+"""Files that gpubox owns whole: written beside, synced and renamed, so that a reader sees the old or the new one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
+
+from pyinfra.api import FileUploadCommand, QuoteString, StringCommand, operation
+from typing_extensions import override
+
+from gpubox.facts.files import Entry
+from gpubox.operations import Commands
+
+
+@dataclass(frozen=True)
+class OwnedFile:
+    """A file with all of its content."""
+
+    path: str
+    content: str | bytes
+    mode: str = "644"
+    """Octal digits. `600` for anything secret: it is then never readable by others, not even while it is written."""
+    user: str = "root"
+    group: str = "root"
+
+    @property
+    def data(self) -> bytes:
+        """The content as bytes."""
+        return self.content if isinstance(self.content, bytes) else self.content.encode()
+
+    def is_at(self, entry: Entry) -> bool:
+        """Whether `entry` is this file."""
+        wanted = ("file", self.mode, self.user, self.group, sha256(self.data).hexdigest())
+        return (entry.kind, entry.mode, entry.user, entry.group, entry.sha256) == wanted
+
+    @override
+    def __repr__(self) -> str:
+        """Without the content: it may be secret, and pyinfra prints arguments."""
+        return f"OwnedFile({self.path})"
+
+
+@operation()
+def owned_files(
+    files: Sequence[OwnedFile], look: Callable[[], Mapping[str, Entry]], absent: Sequence[str] = ()
+) -> Commands:
+    """
+    Put files that differ, and remove those that must not be there.
+
+    + files: what must lie on the host
+    + look: gives path -> Entry of the host for all paths named here
+    + absent: paths that must not exist
+    """
+    entries = look()
+    for file in files:
+        if not file.is_at(entries[file.path]):
+            yield from put(file)
+    for path in absent:
+        if entries[path].kind != "absent":
+            yield StringCommand("rm", "-f", QuoteString(path))
+
+
+def put(file: OwnedFile) -> Commands:
+    """The commands that put one file: made empty with its final mode first, filled, synced, renamed."""
+    beside, owner = QuoteString(f"{file.path}.gpubox-new"), QuoteString(f"{file.user}:{file.group}")
+    folder = QuoteString(file.path.rpartition("/")[0] or "/")
+    yield StringCommand(
+        "mkdir -p", folder, "&& rm -f", beside, "&& ( umask 077 && : >", beside, ") && chown", owner, beside
+    )
+    yield FileUploadCommand(BytesIO(file.data), f"{file.path}.gpubox-new")
+    yield StringCommand("chmod", file.mode, beside, "&& sync", beside, "&& mv -fT", beside, QuoteString(file.path))

@@ -1,0 +1,42 @@
+"""The server's command line and environment, out of profile and stack."""
+
+import json
+from hashlib import sha256
+
+from gpubox.profile import FlagValue, Profile
+from gpubox.stack import Stack
+
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def argv(profile: Profile, venv_path: str) -> list[str]:
+    """The whole command line, as systemd starts it: the venv's python, then SGLang's own flags in the profile's order."""
+    return [f"{venv_path}/bin/python3", *profile.python_args, "-m", "sglang.launch_server", *flags(profile.flags)]
+
+
+def flags(values: dict[str, FlagValue]) -> list[str]:
+    """Flags as words. true: the bare flag; false or null: nothing; a list: the flag, then each value."""
+    words: list[str] = []
+    for name, value in values.items():
+        if value is None or value is False:
+            continue
+        words.append(f"--{name}")
+        if value is not True:
+            words += [str(part) for part in (value if isinstance(value, list) else [value])]
+    return words
+
+
+def environment(profile: Profile, stack: Stack, venv_path: str) -> dict[str, str]:
+    """The service's environment: the profile's, CUDA_HOME of the stack, and a PATH that finds that toolkit's nvcc first.
+
+    FlashInfer takes nvcc from CUDA_HOME, then from PATH, then from /usr/local/cuda (read in flashinfer 0.6.7.post2), so
+    the service never depends on the system's default toolkit.
+    """
+    home = stack.cuda_home_path
+    return {**profile.environment, "CUDA_HOME": home, "PATH": f"{venv_path}/bin:{home}/bin:{_SYSTEM_PATH}"}
+
+
+def release(words: list[str], variables: dict[str, str], locks: list[bytes]) -> str:
+    """A short name for everything that a started server has in memory: command line, environment, locked packages."""
+    content = json.dumps([words, sorted(variables.items()), [sha256(lock).hexdigest() for lock in locks]])
+    return sha256(content.encode()).hexdigest()[:16]

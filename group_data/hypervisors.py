@@ -1,0 +1,3 @@
+"""For every hypervisor: the settings of gpubox.settings.HypervisorSettings."""
+
+kind = "lxc"
