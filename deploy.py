@@ -18,13 +18,13 @@ from tasks.server import server
 this = here()
 
 if isinstance(this, Hypervisor):
-    hypervisor(this=this)  # cards into the containers; restarts one only when its devices changed
+    hypervisor(this)  # cards into the containers; restarts one only when its devices changed
 
 if isinstance(this, Box):
-    connection(box=this)  # ssh again, if the hypervisor restarted the container
-    base(box=this)  # packages, time zone, limits, kernel settings
-    cuda(box=this)  # toolkits side by side, the system's default
-    python_env(box=this)  # the venv, equal to the stack's locks
-    model(box=this)  # weights in place
-    server(box=this)  # unit and environment, started, restarted on change
-    ready(box=this)  # a real answer
+    connection(this)  # ssh again, if the hypervisor restarted the container
+    base(this)  # packages, time zone, limits, kernel settings
+    cuda(this)  # toolkits side by side, the system's default
+    python_env(this)  # the venv, equal to the stack's locks
+    model(this)  # weights in place
+    server(this)  # unit and environment, started, restarted on change
+    ready(this)  # a real answer

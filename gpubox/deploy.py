@@ -1,17 +1,25 @@
 """What deploy.py needs to know about the host that it runs for."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from pyinfra.api import Inventory as PyinfraInventory
-from pyinfra.api import OperationError
+from pyinfra.api import OperationError, deploy
 from pyinfra.context import ctx_host, ctx_inventory
 
 from gpubox.errors import GpuboxError
 from gpubox.inventory import BOXES, HYPERVISORS, Box, Hypervisor, Inventory, build
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _built: WeakKeyDictionary[PyinfraInventory, Inventory] = WeakKeyDictionary()
+
+
+def step(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """pyinfra's `deploy`, with the types of the step itself: its operations stand below `name` in the output."""
+    return cast("Callable[[Callable[P, R]], Callable[P, R]]", deploy(name))
 
 
 def here() -> Box | Hypervisor:

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from pyinfra.api import deploy
-
+from gpubox.deploy import step
 from gpubox.facts.base import BaseFact
 from gpubox.facts.once import read
 from gpubox.inventory import Box
@@ -13,7 +12,7 @@ from gpubox.operations.packages import installed
 from gpubox.templates import render
 
 
-@deploy("Base")
+@step("Base")
 def base(box: Box) -> None:
     """Bring the box's own system to what `base` in its data says."""
     wish = box.settings.base

@@ -1,12 +1,11 @@
 """Step `connection`: go on in the same run after the hypervisor restarted the box."""
 
-from pyinfra.api import deploy
-
+from gpubox.deploy import step
 from gpubox.inventory import Box
 from gpubox.operations.connection import reconnect
 
 
-@deploy("Connection")
-def connection(_: Box) -> None:
+@step("Connection")
+def connection(box: Box) -> None:
     """Connect again if the box was restarted since the run began."""
-    reconnect(name="ssh answers")
+    reconnect(name=f"ssh of {box.name} answers")

@@ -2,9 +2,8 @@
 
 from functools import partial
 
-from pyinfra.api import deploy
-
 from gpubox.cuda import toolkit_package
+from gpubox.deploy import step
 from gpubox.facts.cuda import CudaFact
 from gpubox.facts.once import read
 from gpubox.inventory import Box
@@ -12,7 +11,7 @@ from gpubox.operations.cuda import compilers, default_toolkit, keyring, source
 from gpubox.operations.packages import installed
 
 
-@deploy("CUDA")
+@step("CUDA")
 def cuda(box: Box) -> None:
     """Bring the toolkits to what `cuda` in the box's data says. The service's CUDA_HOME comes from its stack."""
     wish = box.settings.cuda

@@ -1,12 +1,11 @@
 """Give each container of this hypervisor its cards."""
 
-from pyinfra.api.deploy import deploy
-
+from gpubox.deploy import step
 from gpubox.inventory import Hypervisor
 from gpubox.operations.passthrough import passthrough
 
 
-@deploy("Hypervisor")
+@step("Hypervisor")
 def hypervisor(this: Hypervisor) -> None:
     """Passthrough of the cards into each of the boxes that `this` holds, from the driver that runs on it now."""
     for box in this.boxes:

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from pyinfra.api import deploy
-
+from gpubox.deploy import step
 from gpubox.facts.once import read
 from gpubox.facts.ready import ReadyFact
 from gpubox.inventory import Box
@@ -11,7 +10,7 @@ from gpubox.operations.ready import ready as wait
 from gpubox.server.service import probe_arguments
 
 
-@deploy("Ready")
+@step("Ready")
 def ready(box: Box) -> None:
     """Wait for /health and one real completion; end early, with the cause, when the unit fails."""
     arguments = probe_arguments(box)

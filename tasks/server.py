@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from pyinfra.api import deploy
-
+from gpubox.deploy import step
 from gpubox.facts.once import read
 from gpubox.facts.service import ServiceFact
 from gpubox.inventory import Box
@@ -13,7 +12,7 @@ from gpubox.operations.service import service
 from gpubox.server.service import UNIT, service_of
 
 
-@deploy("Server")
+@step("Server")
 def server(box: Box, changed: Callable[[], bool]) -> None:
     """Serve what the box's profile says. `changed`: whether this run changed the packages or the model under it."""
     wish = service_of(box)

@@ -34,9 +34,7 @@ def command(host: str, prompt: str | None, path: Path | None, max_tokens: int) -
         reply = httpx.post(f"{endpoint}/chat/completions", json=body, timeout=300, trust_env=False).raise_for_status()
         message = reply.json()["choices"][0]["message"]
     except (httpx.HTTPError, ValueError, LookupError) as error:
-        raise GpuboxError(
-            f"{endpoint}: {error!r}", "an answer", f"gpubox lab ssh {host} journalctl -u sglang"
-        ) from error
+        raise GpuboxError(f"{endpoint}: {error!r}", "an answer", f"`journalctl -u sglang` on {host}") from error
     click.echo(f"endpoint  {endpoint}")
     click.echo(f"question  {body['messages'][0]['content']}")  # type: ignore[index]  # a dict of our own, just above
     click.echo(f"answer    {message.get('content') or message.get('reasoning_content')}")

@@ -1,5 +1,6 @@
 """What a hypervisor and one of its containers are like: everything that the passthrough step decides on."""
 
+import re
 import shlex
 from dataclasses import dataclass
 from typing import Literal
@@ -64,7 +65,7 @@ class HypervisorState(FactBase[Hypervisor]):
             proc_devices=found["devices"].expect(0, what="/proc/devices"),
             nodes=present,
             card_minors=_card_minors(found["minors"].text, present),
-            driver=found["driver"].text.strip() or None,
+            driver=_driver_version(found["driver"].text),
             cgroup="v1" if found["cgroup"].yes(what="/proc/self/cgroup") else "v2",
             config_path=found["path"].text,
             config=config if found["config"].rc == 0 else None,
@@ -88,7 +89,7 @@ def _questions(container: str) -> dict[str, str]:
         "devices": "cat /proc/devices",
         "nodes": _LIST_NODES,
         "minors": "sed -n 's/^Device Minor:[[:space:]]*//p' /proc/driver/nvidia/gpus/*/information",
-        "driver": "sed -n 's/^NVRM version:.*Kernel Module[^0-9]*\\([0-9.]*\\).*/\\1/p' /proc/driver/nvidia/version",
+        "driver": "cat /proc/driver/nvidia/version",
         "cgroup": "grep -E '^[0-9]+:([^:]*,)?devices(,[^:]*)?:' /proc/self/cgroup",
         "path": f"printf %s {file}",
         "config": f"if [ -e {file} ]; then cat {file}; else (exit 44); fi",
@@ -105,6 +106,11 @@ def _state(answer: probe.Answer, config_there: bool) -> State:
     if text not in {"RUNNING", "STOPPED"}:
         raise CannotTellError(f"the container is {text}", "RUNNING or STOPPED", "wait until it has settled; run again")
     return "running" if text == "RUNNING" else "stopped"
+
+
+def _driver_version(text: str) -> str | None:
+    found = re.search(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", text, re.M)
+    return found.group(1) if found else None
 
 
 def _card_minors(information: str, present: dict[str, Node]) -> list[int]:

@@ -15,7 +15,7 @@ def probe(arguments: dict[str, Any]) -> StringCommand:
 
 
 class ReadyFact(FactBase[dict[str, Any]]):
-    """The probe's last event after one look: `ready`, `failed` with its cause, `cannot-tell`; `no-probe` without one."""
+    """The probe's last event after one look: `ready`, `failed` with its cause, `cannot-tell`, or `no-probe`."""
 
     @override
     def command(self, arguments: dict[str, Any]) -> StringCommand:

@@ -10,7 +10,7 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def argv(profile: Profile, venv_path: str) -> list[str]:
-    """The whole command line, as systemd starts it: the venv's python, then SGLang's own flags in the profile's order."""
+    """The command line, as systemd starts it: the venv's python, then SGLang's own flags in the profile's order."""
     return [f"{venv_path}/bin/python3", *profile.python_args, "-m", "sglang.launch_server", *flags(profile.flags)]
 
 
@@ -27,7 +27,7 @@ def flags(values: dict[str, FlagValue]) -> list[str]:
 
 
 def environment(profile: Profile, stack: Stack, venv_path: str) -> dict[str, str]:
-    """The service's environment: the profile's, CUDA_HOME of the stack, and a PATH that finds that toolkit's nvcc first.
+    """The service's environment: the profile's, CUDA_HOME of the stack, a PATH that finds that toolkit's nvcc first.
 
     FlashInfer takes nvcc from CUDA_HOME, then from PATH, then from /usr/local/cuda (read in flashinfer 0.6.7.post2), so
     the service never depends on the system's default toolkit.
