@@ -1,0 +1,89 @@
+"""A container's own folder: made beside and renamed, moved to the trash at once and emptied later."""
+
+import re
+import shutil
+import uuid
+from pathlib import Path
+
+from gpubox.lab import clients, containers, furnish, network, paths, shell
+from gpubox.lab.files_io import write
+from gpubox.lab.layers import Stack
+
+_PVE = network.HYPERVISOR
+
+
+def ensure_box(name: str, stack: Stack) -> bool:
+    """The folder of a GPU box, whole or not at all; what exists and can stand is left alone. Whether it was made."""
+    folder = paths.boxes() / name
+    if _stands(folder):
+        return False
+    fresh = _fresh(folder, name, stack)
+    write(fresh / "lab.conf", containers.box_lab(containers.box_mounts(name, _shared())))
+    write(fresh / "config", containers.box(name, stack, network.default_link()[1]))
+    return _put(fresh, folder)
+
+
+def ensure_hypervisor(stack: Stack) -> bool:
+    """The folder of pve01, likewise."""
+    folder = paths.hypervisor() / _PVE
+    if _stands(folder):
+        return False
+    fresh = _fresh(folder, _PVE, stack)
+    mounts = containers.hypervisor_mounts(
+        paths.base(), paths.boxes(), paths.hardware(), paths.apt(), paths.cache(), _shared()
+    )
+    write(fresh / "config", containers.hypervisor(stack, folder / containers.ROOT, mounts, network.default_link()[1]))
+    return _put(fresh, folder)
+
+
+def discard(folder: Path) -> None:
+    """Move a folder out of the way; quick, whatever its size."""
+    if folder.exists():
+        _trash().mkdir(exist_ok=True)
+        folder.rename(_trash() / uuid.uuid4().hex)
+
+
+def empty_trash() -> None:
+    """Delete what was discarded."""
+    shutil.rmtree(_trash(), ignore_errors=True)
+
+
+def layers_in_use() -> set[Path]:
+    """The layers that an existing container's configuration names."""
+    configs = [*paths.boxes().glob("*/config"), *paths.hypervisor().glob("*/config")]
+    return {layer for config in configs for layer in _layers(config)}
+
+
+def _stands(folder: Path) -> bool:
+    config = folder / "config"
+    return config.is_file() and all(layer.is_dir() for layer in _layers(config))
+
+
+def _layers(config: Path) -> list[Path]:
+    line = re.search(r"^lxc\.rootfs\.path\s*=\s*overlay:(\S+):[^:\s]+$", config.read_text(), re.MULTILINE)
+    return [paths.base() / Path(layer).name for layer in line[1].split(":")] if line else []
+
+
+def _fresh(folder: Path, name: str, stack: Stack) -> Path:
+    fresh = folder.with_name(f".{name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    root = fresh / containers.ROOT
+    root.mkdir(parents=True)
+    if not stack.overlay:
+        shell.run("cp", "-a", "--reflink=auto", f"{stack.layers[0]}/.", str(root))
+    furnish.furnish(name, root)
+    return fresh
+
+
+def _put(fresh: Path, folder: Path) -> bool:
+    discard(folder)
+    fresh.rename(folder)
+    return True
+
+
+def _shared() -> list[Path]:
+    return clients.folders_here()
+
+
+def _trash() -> Path:
+    return paths.state() / "trash"
