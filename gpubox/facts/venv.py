@@ -1,0 +1,110 @@
+"""The state of the step `python env`: the installer, the files of the stack on the box, the venv. One command."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pyinfra.api import FactBase, QuoteString, StringCommand
+from typing_extensions import override
+
+from gpubox.errors import CannotTellError
+from gpubox.facts import files, sections
+from gpubox.facts.files import Entry
+from gpubox.facts.venv_state import MARKER
+
+UV = "/opt/gpubox/uv/bin/uv"
+"""The installer on a box, in a small venv of its own."""
+
+SCRIPT = (Path(__file__).parent / "venv_state.py").read_text()
+"""What looks into a venv."""
+
+
+@dataclass(frozen=True)
+class Venv:
+    """A virtual environment."""
+
+    kind: Literal["absent", "foreign", "broken", "whole"]
+    """`foreign`: something that gpubox did not make lies there; `broken`: gpubox's, but its Python does not run."""
+    python: str = ""
+    """As `3.11.2`; empty unless whole."""
+    implementation: str = ""
+    """As `CPython`; empty unless whole."""
+    packages: dict[str, str] = field(default_factory=dict)
+    """Normalised name -> version, by the names of their metadata folders."""
+    changed: dict[str, list[str]] = field(default_factory=dict)
+    """Name -> metadata folders with files that are not as they were installed, or that were never recorded."""
+    config_changed: bool = False
+    """pyvenv.cfg is not as it was made."""
+
+
+@dataclass(frozen=True)
+class PythonEnvState:
+    """What `python env` compares with."""
+
+    uv: str
+    """Version of the installer; empty: none, or one that does not run."""
+    files: dict[str, Entry]
+    venv: Venv
+
+
+class PythonEnv(FactBase[PythonEnvState]):
+    """PythonEnvState for the venv at `path` and the given files."""
+
+    @override
+    def command(self, path: str, paths: Sequence[str]) -> StringCommand:
+        return sections.script(
+            {
+                "uv": StringCommand(UV, "--version 2>/dev/null || true"),
+                "files": files.section(paths),
+                "venv": _look(path),
+            }
+        )
+
+    @override
+    def process(self, output: list[str]) -> PythonEnvState:
+        found = sections.split(output)
+        if found["venv"].code != 0:
+            raise CannotTellError(f"the venv's Python ended with exit code {found['venv'].code}", "0, 1, 126 or 127")
+        return PythonEnvState(
+            uv="".join(found["uv"].lines).removeprefix("uv ").partition(" ")[0],
+            files=files.parse(found["files"].lines),
+            venv=parse("".join(found["venv"].lines)),
+        )
+
+
+def parse(answer: str) -> Venv:
+    """The venv out of one word or the script's JSON."""
+    match answer:
+        case "absent" | "foreign" | "broken":
+            return Venv(answer)
+    state = json.loads(answer)
+    changed: dict[str, list[str]] = {}
+    for folder in state["changed"]:
+        changed.setdefault(_split(folder)[0], []).append(folder)
+    return Venv(
+        kind="whole",
+        python=state["python"],
+        implementation=state["implementation"],
+        packages=dict(map(_split, state["folders"])),
+        changed=changed,
+        config_changed=state["config_changed"],
+    )
+
+
+def _look(path: str) -> StringCommand:
+    """Exit codes of a Python that cannot start: 1 (its library is gone), 126, 127; any other is no answer."""
+    venv, python = QuoteString(path), QuoteString(f"{path}/bin/python")
+    return StringCommand(
+        *("if [ ! -e", venv, "] && [ ! -L", venv, "]; then echo absent;"),
+        *("elif [ ! -e", QuoteString(f"{path}/{MARKER}"), "]; then echo foreign; else"),
+        *(python, "-I -S -c '' 2>/dev/null; case $? in 0)", python, "-I -S -c", QuoteString(SCRIPT), venv),
+        ";; 1|126|127) echo broken;; *) exit $?;; esac; fi",
+    )
+
+
+def _split(folder: str) -> tuple[str, str]:
+    """Name and version out of NAME-VERSION.dist-info; the name as PyPI normalises it."""
+    name, _, version = folder.removesuffix(".dist-info").partition("-")
+    return name.replace("_", "-").replace(".", "-").lower(), version

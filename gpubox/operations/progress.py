@@ -1,0 +1,56 @@
+"""Make a long command's progress visible: pyinfra prints the output of a command only with -v, and nothing of its own.
+
+In an operation, instead of `yield StringCommand(...)`:
+
+    yield shown(StringCommand("apt-get", "install", ...), "installing 12 packages")
+
+The command's lines appear as they come, and while none come a line says every few seconds that it still runs.
+"""
+
+import time
+from typing import Any
+
+import gevent
+from pyinfra import logger
+from pyinfra.api import Host, State, StringCommand
+from pyinfra.api.arguments import CONNECTOR_ARGUMENT_KEYS
+from pyinfra.api.command import FunctionCommand
+
+BEAT_S = 5.0
+
+
+def shown(command: StringCommand, what: str) -> FunctionCommand:
+    """`command` as one that shows what it does.
+
+    + command: runs as every command of the operation does (same user, environment, time limit); its output is printed,
+      so it must hold no secret
+    + what: said in the lines, as "installing 12 packages"
+    """
+    return FunctionCommand(_run, (command, what), {})
+
+
+def _run(state: State, host: Host, command: StringCommand, what: str) -> bool:
+    began = time.monotonic()
+    logger.info(f"{host.print_prefix}{what} ...")
+    beat = gevent.spawn(_beat, host, what, began)
+    try:
+        # stderr is where programs tell progress; pyinfra would paint it red, as if it were an error.
+        together = StringCommand("{", command, "; } 2>&1")
+        succeeded, _ = host.run_shell_command(together, print_output=True, **_arguments(host))
+    finally:
+        beat.kill()
+    took = time.monotonic() - began
+    logger.info(f"{host.print_prefix}{what}: {'done' if succeeded else 'failed'} after {took:.1f} s")
+    return bool(succeeded)
+
+
+def _beat(host: Host, what: str, began: float) -> None:
+    while True:
+        gevent.sleep(BEAT_S)
+        logger.info(f"{host.print_prefix}{what}: {time.monotonic() - began:.0f} s")
+
+
+def _arguments(host: Host) -> dict[str, Any]:
+    """How the running operation wants its commands run; pyinfra hands this to plain commands only."""
+    arguments: dict[str, Any] = dict(host.current_op_global_arguments or {})
+    return {key: value for key, value in arguments.items() if key in CONNECTOR_ARGUMENT_KEYS}

@@ -1,0 +1,152 @@
+"""Make a box's Python environment what the locks say: uv, the venv, the packages that differ, packages from source."""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyinfra.api import QuoteString, StringCommand, operation
+from pyinfra.api.command import PyinfraCommand
+
+from gpubox.facts.venv import SCRIPT, UV, Venv
+from gpubox.operations.progress import shown
+from gpubox.stack import SourceBuild
+
+Commands = Generator[PyinfraCommand, None, None]
+
+
+@operation()
+def installer(version: str, requirements: str, look: Callable[[], str]) -> Commands:
+    """
+    Have uv on the box, in a venv of its own: Debian has none, and its pip refuses the system's Python.
+
+    + version: the exact one
+    + requirements: path on the box of a requirements file that pins it, with hashes
+    + look: gives the version that is there; empty: none
+    """
+    if look() == version:
+        return
+    home = UV.removesuffix("/bin/uv")
+    pip = StringCommand(f"{home}/bin/python -m pip install --quiet --require-hashes --disable-pip-version-check -r")
+    command = StringCommand("python3 -m venv --clear", home, "&&", pip, QuoteString(requirements))
+    yield shown(command, f"installing uv {version}")
+
+
+@operation()
+def environment(path: str, python: str, look: Callable[[], Venv]) -> Commands:
+    """
+    Have a venv of the right Python. One of another Python, or whose Python does not run, is made anew; what gpubox did
+    not make is moved aside, never lost.
+
+    + path: where it lies
+    + python: its version, as `3.11`
+    + look: gives the present one
+    """
+    found = look()
+    fits = found.implementation == "CPython" and found.python.rpartition(".")[0] == python
+    if found.kind == "whole" and fits and not found.config_changed:
+        return
+    venv, make = QuoteString(path), StringCommand(UV, "venv --quiet --no-project --python", QuoteString(python))
+    if found.kind == "whole" and fits:
+        yield StringCommand(make, "--allow-existing", venv, "&&", _record(path))
+        return
+    if found.kind == "foreign":
+        aside = f"{path}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        yield StringCommand("mv -T", venv, QuoteString(aside), "&& echo moved to", QuoteString(aside))
+    elif found.kind != "absent":
+        yield StringCommand("rm -rf", venv)
+    # uv takes another Python of this version where the distribution has none, and that is a download.
+    yield shown(StringCommand(make, venv, "&&", _record(path)), f"making a venv of Python {python}")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Where packages come from, besides the index."""
+
+    folder: str
+    """On the box: `packages.lock`, and the wheels of this repository."""
+    find_links: str | None
+    """Page or folder of wheels; the box's own PIP_FIND_LINKS takes its place."""
+
+
+@operation()
+def packages(
+    path: str, wanted: Mapping[str, str], kept: frozenset[str], offer: Offer, look: Callable[[], Venv]
+) -> Commands:
+    """
+    Install what differs from the lock, and remove what is not in it.
+
+    + path: the venv
+    + wanted: name -> version, all that the lock holds
+    + kept: names that may be there besides (built from source)
+    + offer: where they come from
+    + look: gives the present venv
+    """
+    found = look()
+    # Metadata that was changed is not trusted to say which files to remove: it goes, and the files are written over.
+    damaged = [f for n, v in wanted.items() if found.packages.get(n) == v for f in found.changed.get(n, [])]
+    extra = sorted(found.packages.keys() - wanted.keys() - kept)
+    differing = sorted(n for n, v in wanted.items() if found.packages.get(n) != v or n in found.changed)
+    if damaged:
+        yield _remove_folders(path, damaged)
+    if extra:
+        yield StringCommand(_pip("uninstall", path), *(QuoteString(name) for name in extra))
+    if differing:
+        some = ", ".join(differing[:3]) + (", ..." if len(differing) > 3 else "")
+        yield shown(_install(path, offer), f"installing {len(differing)} of {len(wanted)} packages ({some})")
+    if extra or differing:
+        yield _record(path)
+
+
+@operation()
+def source_built(path: str, build: SourceBuild, requirements: str, look: Callable[[], Venv]) -> Commands:
+    """
+    Have a package that is compiled on the box, inside the venv, against the toolkit that it names.
+
+    + path: the venv
+    + build: what, and with which toolkit and environment
+    + requirements: path on the box of a requirements file with the hash of its source archive
+    + look: gives the present venv
+    """
+    found = look()
+    if found.packages.get(build.package) == build.version and build.package not in found.changed:
+        return
+    home = f"/usr/local/cuda-{build.cuda}"
+    variables = {"CUDA_HOME": home, **build.environment}
+    assignments = (QuoteString(f"{name}={value}") for name, value in variables.items())
+    command = StringCommand(
+        *("env", *assignments, StringCommand("PATH=", QuoteString(f"{home}/bin"), ":$PATH", _separator="")),
+        *(
+            _pip("install", path),
+            "--no-deps --require-hashes --no-build-isolation --no-binary :all: --reinstall-package",
+        ),
+        *(QuoteString(build.package), "-r", QuoteString(requirements)),
+    )
+    yield shown(command, f"compiling {build.package} {build.version} with CUDA {build.cuda}")
+    yield _record(path)
+
+
+def _install(path: str, offer: Offer) -> StringCommand:
+    """Links are added by the shell on the box: only it knows its PIP_FIND_LINKS, which uv does not read."""
+    default, folder, lock = offer.find_links or "", offer.folder, f"{offer.folder}/packages.lock"
+    return StringCommand(
+        *("default=", QuoteString(default), "; set --; for link in ${PIP_FIND_LINKS:-$default}; do "),
+        *('set -- "$@" --find-links "$link"; done; ', _pip("install", path), ' "$@" --no-deps --require-hashes'),
+        *(" --find-links ", QuoteString(folder), " -r ", QuoteString(lock)),
+        _separator="",
+    )
+
+
+def _pip(action: str, path: str) -> StringCommand:
+    """Files are copied, not linked to uv's cache: a source patch would else reach into every venv made from it."""
+    copy = "--link-mode copy" if action == "install" else ""
+    return StringCommand(UV, "pip", action, copy, "--python", QuoteString(f"{path}/bin/python"))
+
+
+def _remove_folders(path: str, folders: list[str]) -> StringCommand:
+    site = StringCommand("cd", QuoteString(f"{path}/lib"), "&& cd python3.*/site-packages && rm -rf --")
+    return StringCommand(site, *(QuoteString(folder) for folder in folders))
+
+
+def _record(path: str) -> StringCommand:
+    python, script = QuoteString(f"{path}/bin/python"), QuoteString(SCRIPT)
+    return StringCommand(python, "-I -S -c", script, QuoteString(path), "record >/dev/null")
