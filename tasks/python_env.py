@@ -3,12 +3,12 @@
 from functools import partial
 from hashlib import sha256
 
-from pyinfra.api import deploy
-
 from gpubox import lockfile, paths
+from gpubox.deploy import step
 from gpubox.facts.once import read
 from gpubox.facts.venv import PythonEnv
 from gpubox.inventory import Box
+from gpubox.operations.changes import Changes
 from gpubox.operations.files import OwnedFile, owned_files
 from gpubox.operations.venv import Offer, environment, installer, packages, source_built
 
@@ -16,9 +16,9 @@ STACKS = "/var/lib/gpubox/stacks"
 """On a box: a folder for each content of locks and wheels that was ever installed from."""
 
 
-@deploy("Python env")
-def python_env(box: Box) -> None:
-    """Bring the venv of the service to the stack that the profile names."""
+@step("Python env")
+def python_env(box: Box) -> Changes:
+    """Bring the venv of the service to the stack that the profile names. Returns what changed of its packages."""
     stack, path = box.stack, box.settings.venv_path
     uv = paths.root() / "requirements-uv.txt"
     payload = {**stack.payload(), "uv.txt": uv.read_bytes()}
@@ -30,7 +30,7 @@ def python_env(box: Box) -> None:
     owned_files(name="Locks and wheels", files=files, look=lambda: look().files)
     installer(name="uv", version=lockfile.read(uv)[0].version, requirements=f"{folder}/uv.txt", look=lambda: look().uv)
     environment(name=f"venv {path}", path=path, python=stack.python, look=lambda: look().venv)
-    packages(
+    installed = packages(
         name=f"Packages of {stack.name}",
         path=path,
         wanted=stack.pins,
@@ -38,7 +38,7 @@ def python_env(box: Box) -> None:
         offer=Offer(folder, stack.find_links),
         look=lambda: look().venv,
     )
-    for build in stack.source_builds:
+    compiled = [
         source_built(
             name=f"{build.package} from source",
             path=path,
@@ -46,6 +46,9 @@ def python_env(box: Box) -> None:
             requirements=f"{folder}/source-builds.lock",
             look=lambda: look().venv,
         )
+        for build in stack.source_builds
+    ]
+    return Changes((installed, *compiled))
 
 
 def _digest(payload: dict[str, bytes]) -> str:
