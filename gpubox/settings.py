@@ -24,8 +24,9 @@ class AptSource(Model):
 
     uri: str | None = None
     """Repository URL, ending in a slash; None: NVIDIA's own."""
-    keyring_sha256: str | None = None
-    """SHA-256 of cuda-keyring_1.1-1_all.deb below `uri`; None: NVIDIA's known one."""
+    keyring: str | None = None
+    """A cuda-keyring package on the controller that is sent to the box (a mirror with its own key, no network);
+    None: NVIDIA's own is downloaded from `uri` and compared with its known SHA-256."""
 
 
 class Cuda(Model):
@@ -94,6 +95,10 @@ class BoxSettings(Model):
     """Required with `hypervisor`."""
     gpus: Literal["all"] | list[int | str] = "all"
     """Cards of the container: `all`, or a list of indices, UUIDs or PCI addresses."""
+    gpus_shared: bool = False
+    """Other containers of the hypervisor may have the same cards; they must say so too."""
+    gpu_caps: bool = False
+    """Also pass /dev/nvidia-caps through: only for MIG or the fabric manager."""
     profile: str
     """Name of a file below profiles/, without .yaml."""
     venv_path: str = Field(default="/root/ml-env", pattern=r"^/[^\s]+$")

@@ -2,14 +2,16 @@
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
-from gpubox.errors import CannotTellError
-from gpubox.hypervisor import nodes, probe
+from gpubox.errors import CannotTellError, GpuboxError
+from gpubox.hypervisor import cards, nodes, probe
+from gpubox.hypervisor.cards import Card
+from gpubox.hypervisor.kinds import ABSENT, Kind, Name
 from gpubox.hypervisor.lxc_config import Cgroup
 from gpubox.hypervisor.nodes import Node
 
@@ -17,11 +19,17 @@ State = Literal["running", "stopped", "absent"]
 
 
 @dataclass(frozen=True)
-class InContainer:
-    """A device node as the container's root sees it: its numbers, and whether the device cgroup lets it be opened."""
+class Inside:
+    """The running container, seen from inside as its root."""
 
-    node: Node
-    denied: bool
+    nodes: dict[str, Node] = field(default_factory=dict)
+    """NVIDIA device nodes by path."""
+    denied: frozenset[str] = frozenset()
+    """Paths of nodes that may not be opened: the device cgroup or the node's mode forbids it."""
+    memlock: str = ""
+    """Bytes that its first process may lock, or `unlimited`."""
+    ports: tuple[int, ...] = ()
+    """TCP ports on which something listens, but ssh's."""
 
 
 @dataclass(frozen=True)
@@ -32,80 +40,80 @@ class Hypervisor:
     """Text of /proc/devices."""
     nodes: dict[str, Node]
     """Character devices /dev/nvidia* and below /dev/nvidia-caps, by path."""
-    card_minors: list[int]
-    """Minor numbers of the cards: from /proc/driver/nvidia/gpus, else from the nodes."""
+    cards: list[Card]
+    """NVIDIA cards by PCI address, whichever driver holds them."""
     driver: str | None
     """Version of the loaded kernel module, as 580.95.05; None: not loaded."""
     cgroup: Cgroup
     """The version whose device rules the kernel enforces here."""
-    config_path: str
     config: str | None
-    """Text of the container's configuration; None: there is no such container."""
+    """Text of the container's configuration (Incus: JSON); None: there is no such container."""
     state: State
-    live: dict[str, InContainer]
-    """Device nodes inside the running container, by path."""
+    inside: Inside
+    unprivileged: bool
+    """Plain LXC: the container's root is mapped to another user. Other kinds say it in their configuration."""
     unit: bool
-    """The container runs as systemd unit lxc@NAME.service."""
+    """Plain LXC: the container runs as systemd unit lxc@NAME.service."""
+    pve_container: tuple[int, ...]
+    """Version of Proxmox' package pve-container; empty: not Proxmox."""
 
 
 class HypervisorState(FactBase[Hypervisor]):
-    """One composite fact: the hypervisor, and the container `container` on it (plain LXC)."""
+    """One composite fact: the hypervisor, and the container `container` of kind `kind` on it."""
 
     @override
-    def command(self, container: str) -> str:
-        return probe.script(_questions(container))
+    def command(self, kind: Name, container: str) -> str:
+        return probe.script(_questions(Kind(kind, container)))
 
     @override
     def process(self, output: list[str]) -> Hypervisor:
         found = probe.answers(output)
-        config = found["config"].expect(0, 44, what="container's configuration")
+        if found["program"].rc != 0:
+            raise GpuboxError("the hypervisor lacks the programs of this kind of container", found["program"].text)
+        config = found["config"].expect(0, ABSENT, what="container's configuration")
         state = _state(found["state"], config_there=found["config"].rc == 0)
-        present = nodes.parse(found["nodes"].expect(0, what="device nodes"))
         return Hypervisor(
             proc_devices=found["devices"].expect(0, what="/proc/devices"),
-            nodes=present,
-            card_minors=_card_minors(found["minors"].text, present),
+            nodes=nodes.parse(found["nodes"].expect(0, what="device nodes")),
+            cards=cards.present(found["cards"].text, found["pci"].expect(0, what="PCI devices")),
             driver=_driver_version(found["driver"].text),
             cgroup="v1" if found["cgroup"].yes(what="/proc/self/cgroup") else "v2",
-            config_path=found["path"].text,
             config=config if found["config"].rc == 0 else None,
             state=state,
-            live=_live(found["live"]) if state == "running" else {},
-            unit=found["unit"].yes(what="systemd unit of the container", no=(3, 4, 127)),
+            inside=_inside(found["inside"]) if state == "running" else Inside(),
+            unprivileged=bool(re.search(r"=\s*\S", found["idmap"].text)),
+            unit=found["unit"].yes(what="systemd unit of the container", no=(1, 3, 4, 127)),
+            pve_container=tuple(int(part) for part in re.findall(r"\d+", found["version"].text.partition("-")[0])),
         )
 
 
-def lxc_config_path(container: str) -> str:
-    """Where plain LXC keeps the configuration of `container`."""
-    return f"/var/lib/lxc/{container}/config"
-
-
-def _questions(container: str) -> dict[str, str]:
-    """Exit code 44 is ours: the file is not there. Every other code than those expected is "cannot tell"."""
-    name, path = shlex.quote(container), lxc_config_path(container)
-    file = shlex.quote(path)
-    attach = f"lxc-attach -n {name} --clear-env -- /bin/sh -c {shlex.quote(_OPEN_EACH)}"
+def _questions(kind: Kind) -> dict[str, str]:
+    name, is_lxc = shlex.quote(kind.container), kind.name == "lxc"
+    program = {"lxc": "/usr/bin/lxc-attach", "proxmox": "/usr/sbin/pct", "incus": "/usr/bin/incus"}[kind.name]
     return {
+        "program": f"[ -x {program} ] || {{ echo {program}; exit 1; }}",
         "devices": "cat /proc/devices",
         "nodes": _LIST_NODES,
-        "minors": "sed -n 's/^Device Minor:[[:space:]]*//p' /proc/driver/nvidia/gpus/*/information",
+        "cards": "cat /proc/driver/nvidia/gpus/*/information",
+        "pci": _LIST_PCI,
         "driver": "cat /proc/driver/nvidia/version",
         "cgroup": "grep -E '^[0-9]+:([^:]*,)?devices(,[^:]*)?:' /proc/self/cgroup",
-        "path": f"printf %s {file}",
-        "config": f"if [ -e {file} ]; then cat {file}; else (exit 44); fi",
-        "state": f"lxc-info -n {name} -sH",
-        "unit": f"systemctl is-active --quiet lxc@{name}.service",
-        "live": f'[ "$(lxc-info -n {name} -sH)" = RUNNING ] && {attach}',
+        "config": kind.config_question,
+        "state": kind.state_question,
+        "idmap": f"/usr/bin/lxc-info -n {name} -c lxc.idmap" if is_lxc else "true",
+        "unit": f"systemctl is-active --quiet lxc@{name}.service" if is_lxc else "exit 3",
+        "version": "dpkg-query -W -f '${Version}' pve-container" if kind.name == "proxmox" else "true",
+        "inside": f"case $({kind.state_question} | tr A-Z a-z) in *running) {shlex.join(kind.inside(_LOOK))};; esac",
     }
 
 
 def _state(answer: probe.Answer, config_there: bool) -> State:
     if not config_there:
         return "absent"
-    text = answer.expect(0, what="state of the container (lxc-info)").strip()
-    if text not in {"RUNNING", "STOPPED"}:
-        raise CannotTellError(f"the container is {text}", "RUNNING or STOPPED", "wait until it has settled; run again")
-    return "running" if text == "RUNNING" else "stopped"
+    word = (answer.expect(0, what="state of the container").lower().split() or [""])[-1]
+    if word not in {"running", "stopped"}:
+        raise CannotTellError(f"the container is {word}", "running or stopped", "wait until it has settled; run again")
+    return "running" if word == "running" else "stopped"
 
 
 def _driver_version(text: str) -> str | None:
@@ -113,24 +121,24 @@ def _driver_version(text: str) -> str | None:
     return found.group(1) if found else None
 
 
-def _card_minors(information: str, present: dict[str, Node]) -> list[int]:
-    told = [int(line) for line in information.split() if line.isdigit()]
-    return sorted(told) or sorted(node.minor for path, node in present.items() if path[11:].isdigit())
-
-
-def _live(answer: probe.Answer) -> dict[str, InContainer]:
-    lines = answer.expect(0, what="device nodes inside the container").splitlines()
-    seen = {}
-    for line in lines:
-        numbers, _, message = line.partition("|")
-        for path, node in nodes.parse(numbers).items():
-            seen[path] = InContainer(node, "not permitted" in message or "denied" in message)
-    return seen
+def _inside(answer: probe.Answer) -> Inside:
+    listing, _, rest = answer.expect(0, what="device nodes inside the container").partition("==\n")
+    seen = {line.partition("|")[0]: line.partition("|")[2] for line in listing.splitlines()}
+    present = {path: node for numbers in seen for path, node in nodes.parse(numbers).items()}
+    messages = {numbers.split()[0]: message for numbers, message in seen.items()}
+    denied = {path for path, message in messages.items() if "not permitted" in message or "denied" in message}
+    memlock, _, sockets = rest.partition("\n")
+    listening = {int(port, 16) for port in re.findall(r"^\s*\d+: \S+:([0-9A-F]{4}) \S+ 0A ", sockets, re.M)}
+    return Inside(present, frozenset(denied), memlock.strip(), tuple(sorted(listening - {22})))
 
 
 _LIST_NODES = """for n in /dev/nvidia* /dev/nvidia-caps/*; do [ ! -c "$n" ] || stat -c '%n %t %T %a' "$n"; done"""
-# opening is the only honest question: a node that is there may still be denied by the device cgroup (EPERM)
-_OPEN_EACH = (
-    """for n in /dev/nvidia* /dev/nvidia-caps/*; do [ -c "$n" ] || continue; """
-    """m=$( { : <>"$n"; } 2>&1 ); printf '%s|%s\\n' "$(stat -c '%n %t %T %a' "$n")" "$m"; done"""
-)
+# display devices (class 0x03....) whose vendor is NVIDIA, with the driver that holds each
+_LIST_PCI = """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
+driver=-; [ ! -e "$d/driver" ] || driver=$(basename "$(readlink -f "$d/driver")")
+echo "${d##*/} $driver";; esac; done"""
+# Opening is the only honest question: a node that is there may still be denied by the device cgroup (EPERM).
+_LOOK = """LC_ALL=C; export LC_ALL; for n in /dev/nvidia* /dev/nvidia-caps/*; do [ -c "$n" ] || continue
+m=$( { : <>"$n"; } 2>&1 ); printf '%s|%s\\n' "$(stat -c '%n %t %T %a' "$n")" "$m"; done; echo ==
+sed -n 's/^Max locked memory *\\([^ ]*\\) .*/\\1/p' /proc/1/limits
+cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; true"""

@@ -45,6 +45,11 @@ def stale_lines(text: str, known_majors: Iterable[int]) -> list[str]:
     return [found.group().strip() for found in rule.finditer(outside(text)) if int(found.group(1)) not in known]
 
 
+def mounts(text: str, path: str) -> bool:
+    """Whether a line of the user's own mounts `path`."""
+    return bool(re.search(rf"^\s*lxc\.mount\.entry\s*[=:]\s*{re.escape(path)}\s", outside(text), re.M))
+
+
 def _rules(nodes: Iterable[Node], cgroup: Cgroup) -> list[str]:
     """`optional`: a card that is gone must not keep the container from starting; the live check reports it."""
     nodes = list(nodes)

@@ -53,6 +53,19 @@ def needed(proc_devices: str, card_minors: Iterable[int]) -> list[Node]:
     ]
 
 
+def caps(proc_devices: str, present: Mapping[str, Node]) -> list[Node]:
+    """The capability nodes (MIG, fabric manager) that are there, numbered by /proc/devices. Error: there are none."""
+    major = majors(proc_devices).get("nvidia-caps")
+    found = [node for path, node in sorted(present.items()) if path.startswith("/dev/nvidia-caps/")]
+    if major is None or not found:
+        raise GpuboxError(
+            "there are no nodes below /dev/nvidia-caps",
+            "MIG or the fabric manager in use, which make them",
+            "nvidia-smi mig -lci; without either, leave gpu_caps out",
+        )
+    return [Node(node.path, major, node.minor, node.mode) for node in found]
+
+
 def wrong(wanted: Iterable[Node], present: Mapping[str, Node]) -> list[str]:
     """One line for each wanted node that is missing or has other numbers than the kernel's (a stale major)."""
     return [

@@ -1,7 +1,9 @@
 """Give a container the cards: its configuration's lines, and a restart where only that makes them true."""
 
 import base64
-from collections.abc import Generator, Iterable
+import hashlib
+import shlex
+from collections.abc import Generator, Mapping, Sequence
 
 from pyinfra import logger
 from pyinfra.api.command import FunctionCommand, QuoteString, StringCommand
@@ -13,94 +15,118 @@ from pyinfra.context import host
 
 from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor import Hypervisor, HypervisorState
-from gpubox.hypervisor import lxc_config, nodes
-from gpubox.hypervisor.nodes import Node
+from gpubox.facts.once import read
+from gpubox.hypervisor import incus
+from gpubox.hypervisor.cards import Wanted, choose, refuse_shared
+from gpubox.hypervisor.kinds import Kind, Name
+from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
 
 Commands = Generator[StringCommand | FunctionCommand, None, None]
 
-STOP_SECONDS = 90
-"""How long a container's own shutdown may take before it is killed; a server frees its cards within seconds."""
-
 
 @operation()
-def passthrough(container: str, allow_restart: bool = True) -> Commands:
-    """Make a plain LXC container's device rules and mounts those of the driver that runs now.
+def passthrough(
+    container: str,
+    kind: Name = "lxc",
+    gpus: Wanted = "all",
+    others: Mapping[str, Wanted] | None = None,
+    caps: bool = False,
+    allow_restart: bool = True,
+) -> Commands:
+    """Make a container's devices those that its data names, numbered as the driver that runs now numbers them.
 
     The configuration is written only when it differs, in one rename; the container is restarted only when it runs
     without what the configuration now says. A container that is down is started.
 
-    + container: its name
+    + container: its name, or its number (Proxmox)
+    + kind: lxc, proxmox or incus
+    + gpus: `all`, or indices, UUIDs, PCI addresses
+    + others: containers that may not have the same cards -> what they have, in the words of `gpus`
+    + caps: also /dev/nvidia-caps (MIG, fabric manager)
     + allow_restart: may it be restarted; False: what is pending is reported
     """
-    found = host.get_fact(HypervisorState, container=container)
+    box = Kind(kind, container)
+    found = read(HypervisorState, kind=kind, container=container)
     try:
-        wanted = nodes.needed(found.proc_devices, found.card_minors)
-        text = _configuration(container, found, wanted)
+        given = _given(box, found, gpus, others or {}, caps)
+        commands = _configure(box, found, given)
     except GpuboxError as error:
-        raise OperationError(error.message) from error
-    if text != found.config:
-        yield _replace(found.config_path, text)
+        raise OperationError(f"{container} on {host.name}: {error.message}") from error
+    for remark in remarks(box, found):
+        _say(remark)
+    yield from commands
     if found.state == "stopped":
         _say(f"container {container} was down when this run began: starting it; the next run completes the box")
-        yield _start(container)
-    elif pending := faults(wanted, found, text):
-        if not allow_restart:
-            _say(f"pending: container {container} must be restarted ({'; '.join(pending)}); allow_restart is false")
-            return
-        _say(f"restarting container {container}: {'; '.join(pending)}")
-        yield _restart(container, found.unit)
+        yield _all(box.start())
     else:
-        return
-    yield FunctionCommand(_check, (container, wanted), {})
+        after = host.get_fact(HypervisorState, kind=kind, container=container) if commands else found
+        pending = faults(after, given)
+        if not pending:
+            return
+        serves = f"; it serves on port {', '.join(map(str, found.inside.ports))}" if found.inside.ports else ""
+        if not allow_restart:
+            _say(f"pending, not allowed: a restart of container {container}: {'; '.join(pending)}{serves}")
+            return
+        _say(f"restarting container {container}: {'; '.join(pending)}{serves}")
+        yield _all(box.restart(found.unit))
+    yield FunctionCommand(_check, (box, given), {})
 
 
-def faults(wanted: Iterable[Node], found: Hypervisor, text: str) -> list[str]:
-    """What the running container lacks, or has too much, compared with its configuration `text`."""
-    live = {path: seen.node for path, seen in found.live.items()}
-    paths = {node.path for node in wanted}
-    wrong = nodes.wrong(wanted, live)
-    denied = [f"{path} is denied" for path, seen in sorted(found.live.items()) if path in paths and seen.denied]
-    extra = [f"{path} is not its any more" for path in sorted(set(live) - paths) if f" {path} " not in text]
-    return wrong + denied + extra
-
-
-def _configuration(container: str, found: Hypervisor, wanted: list[Node]) -> str:
+def _given(box: Kind, found: Hypervisor, gpus: Wanted, others: Mapping[str, Wanted], caps: bool) -> Gift:
     if found.config is None:
-        raise GpuboxError(f"no container {container} here: {found.config_path} does not exist", "an LXC container")
-    for line in lxc_config.stale_lines(found.config, nodes.majors(found.proc_devices).values()):
-        _say(f"{found.config_path}: '{line}' allows a device number that the kernel does not have; it is left as it is")
-    return lxc_config.with_passthrough(found.config, wanted, found.cgroup)
+        where = box.config_path or "incus list"
+        raise GpuboxError(f"there is no container {box.container} ({where})", "one, or `create` in the box's data")
+    chosen = choose(found.cards, gpus)
+    refuse_shared(box.container, chosen, {name: choose(found.cards, theirs) for name, theirs in others.items()})
+    return gift(box, found, chosen, caps)
 
 
-def _replace(path: str, text: str) -> StringCommand:
-    """Write beside, keep mode and owner, flush, rename: at any moment the file is the old one or the new one, whole."""
-    new = QuoteString(f"{path}.gpubox-new")
-    old = QuoteString(path)
-    return StringCommand(
-        *("base64 -d >", new, "&& chmod --reference", old, new, "&& chown --reference", old, new),
-        *("&& sync", new, "&& mv -fT", new, old, "&& sync", QuoteString(path.rpartition("/")[0])),
-        _stdin=base64.b64encode(text.encode(errors="surrogateescape")).decode(),
+def _configure(box: Kind, found: Hypervisor, given: Gift) -> list[StringCommand]:
+    old = found.config or ""
+    if box.name == "incus":
+        every = given.cards == tuple(card for card in found.cards if card.minor is not None)
+        changes = incus.changes(box.container, old, given.cards, given.caps, every)
+        return [StringCommand(*map(QuoteString, words)) for words in changes]
+    text = new_text(box, found, given)
+    return [_replace(box, old, text)] if text != old else []
+
+
+def _replace(box: Kind, old: str, text: str) -> StringCommand:
+    """Write beside, flush, rename: at any moment the file is the old one or the new one, whole.
+
+    Mode and owner are kept (Proxmox' cluster file system sets its own). Refused when the file is not the one that was
+    read; on Proxmox under the lock that its own tools take.
+    """
+    path, new, folder = (shlex.quote(p) for p in (box.config_path, f"{box.config_path}.gpubox-new", _folder(box)))
+    digest = hashlib.sha256(_bytes(old)).hexdigest()
+    keep = "" if box.name == "proxmox" else f"chmod --reference={path} {new} && chown --reference={path} {new} && "
+    text_in = (
+        f'[ "$(sha256sum <{path})" = "{digest}  -" ] || {{ echo {path} changed: run again >&2; exit 1; }}; '
+        f"base64 -d >{new} && {keep}sync {new} && mv -fT {new} {path} && sync {folder}"
     )
+    lock = ["flock", "-w", "30", f"/run/lock/lxc/pve-config-{box.container}.lock"] if box.name == "proxmox" else []
+    words = [*lock, "/bin/sh", "-c", text_in]
+    return StringCommand(*map(QuoteString, words), _stdin=base64.b64encode(_bytes(text)).decode())
 
 
-def _start(container: str) -> StringCommand:
-    name = QuoteString(container)
-    return StringCommand("lxc-start -n", name, "&& lxc-wait -n", name, "-s RUNNING -t 60")
+def _folder(box: Kind) -> str:
+    return box.config_path.rpartition("/")[0]
 
 
-def _restart(container: str, unit: bool) -> StringCommand:
-    name = QuoteString(container)
-    if unit:
-        return StringCommand("systemctl restart", QuoteString(f"lxc@{container}.service"))
-    return StringCommand("lxc-stop -n", name, f"-t {STOP_SECONDS} &&", _start(container))
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
 
 
-def _check(state: State, host: Host, container: str, wanted: list[Node]) -> bool:
+def _all(commands: Sequence[Sequence[str]]) -> StringCommand:
+    return StringCommand(" && ".join(shlex.join(words) for words in commands))
+
+
+def _check(state: State, host: Host, box: Kind, given: Gift) -> bool:
     """After the restart the container must have the nodes: if not, this host fails, with what is wrong."""
-    found = host.get_fact(HypervisorState, container=container)
-    left = faults(wanted, found, found.config or "") if found.state == "running" else [f"it is {found.state}"]
+    found = host.get_fact(HypervisorState, kind=box.name, container=box.container)
+    left = faults(found, given) if found.state == "running" else [f"it is {found.state}"]
     if left:
-        logger.error(f"{host.print_prefix}container {container} after its restart: {'; '.join(left)}")
+        logger.error(f"{host.print_prefix}container {box.container} after its restart: {'; '.join(left)}")
     return not left
 
 

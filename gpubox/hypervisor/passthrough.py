@@ -1,0 +1,72 @@
+"""What a container must have, and what the running one lacks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpubox.errors import GpuboxError
+from gpubox.facts.hypervisor import Hypervisor
+from gpubox.hypervisor import incus, lxc_config, nodes, proxmox_config
+from gpubox.hypervisor.cards import Card
+from gpubox.hypervisor.kinds import Kind
+from gpubox.hypervisor.nodes import Node
+
+UNLIMITED = "unlimited"
+
+
+@dataclass(frozen=True)
+class Gift:
+    """What one container is given."""
+
+    cards: tuple[Card, ...]
+    nodes: tuple[Node, ...]
+    """All device nodes, the caps among them."""
+    caps: tuple[Node, ...] = ()
+    memlock: bool = False
+    """Its first process must be allowed to lock memory without limit: an unprivileged one cannot raise its own."""
+
+
+def gift(box: Kind, found: Hypervisor, cards: Sequence[Card], caps: bool) -> Gift:
+    """The nodes of the cards, numbered by the kernel. Errors: the driver is not loaded; caps wanted and not there."""
+    wanted = nodes.needed(found.proc_devices, [card.minor for card in cards if card.minor is not None])
+    extra = nodes.caps(found.proc_devices, found.nodes) if caps else []
+    return Gift(tuple(cards), (*wanted, *extra), tuple(extra), memlock=_unprivileged(box, found))
+
+
+def new_text(box: Kind, found: Hypervisor, given: Gift) -> str:
+    """The container's configuration file as it must be (plain LXC, Proxmox). Errors: see the two kinds' modules."""
+    text = found.config or ""
+    if box.name == "proxmox":
+        if not found.pve_container:
+            raise GpuboxError("the version of pve-container is unknown", "the Debian package pve-container installed")
+        return proxmox_config.with_devices(text, given.nodes, found.pve_container, proxmox_config.Access())
+    extra = [f"lxc.prlimit.memlock = {UNLIMITED}"] if given.memlock else []
+    return lxc_config.with_passthrough(text, given.nodes, found.cgroup, extra)
+
+
+def faults(found: Hypervisor, given: Gift) -> list[str]:
+    """What the running container lacks or has too much; empty: it has exactly what it is given."""
+    paths = {node.path for node in given.nodes}
+    wrong = nodes.wrong(given.nodes, found.inside.nodes)
+    denied = [f"{path} is denied" for path in sorted(found.inside.denied & paths)]
+    more = [path for path in sorted(set(found.inside.nodes) - paths) if path[len("/dev/nvidia") :].isdigit()]
+    extra = [f"{path} is not its any more" for path in more if not lxc_config.mounts(found.config or "", path)]
+    locked = found.inside.memlock
+    memlock = [f"may lock {locked} bytes of memory"] if given.memlock and locked != UNLIMITED else []
+    return wrong + denied + extra + memlock
+
+
+def remarks(box: Kind, found: Hypervisor) -> list[str]:
+    """Lines of the user's own that are left as they are, and that a person should know about."""
+    known = nodes.majors(found.proc_devices).values()
+    stale = lxc_config.stale_lines(found.config or "", known) if box.name != "incus" else []
+    lines = [f"'{line}' allows a device number that the kernel does not have" for line in stale]
+    if box.name == "proxmox" and found.pve_container >= proxmox_config.DEV_ENTRIES_SINCE:
+        lines += [f"'{line}' is needless beside devN entries" for line in proxmox_config.own_lines(found.config or "")]
+    return [f"{box.config_path}: {line}; it is left as it is" for line in lines]
+
+
+def _unprivileged(box: Kind, found: Hypervisor) -> bool:
+    if box.name == "lxc":
+        return found.unprivileged
+    text = found.config or ""
+    return proxmox_config.unprivileged(text) if box.name == "proxmox" else incus.unprivileged(text)

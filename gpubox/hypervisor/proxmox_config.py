@@ -1,0 +1,174 @@
+"""A Proxmox VE container's configuration (/etc/pve/lxc/ID.conf): device entries in it; other lines stay as they are.
+
+Proxmox rewrites this file at every change of its own: it sorts the keys and makes one description of all comments
+(PVE::LXC::Config::write_pct_config). So nothing can be marked as ours by a comment: entries are known by device path.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gpubox.errors import GpuboxError
+from gpubox.hypervisor.nodes import Node
+
+DEV_ENTRIES_SINCE = (5, 0, 7)
+"""pve-container's version that brought `devN` (its changelog); Proxmox VE 8.1 and newer have it."""
+_SLOTS = 256
+_OURS = "/dev/nvidia"
+_SECTION = re.compile(r"^\[([^\]\n]+)\][ \t]*$", re.M)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may open the nodes inside: octal mode as `0666`, and a group of the container's own numbering."""
+
+    mode: str = "0666"
+    gid: int | None = None
+
+
+@dataclass
+class _Part:
+    """The main part or one section: its lines, with their line ends."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def values(self) -> dict[str, str]:
+        """Key -> value, as Proxmox reads it: the last of equal keys counts."""
+        pairs = (re.match(r"([a-z][a-z_]*\d*):\s*(.*?)\s*$", line) for line in self.lines)
+        return {found.group(1): found.group(2) for found in pairs if found}
+
+    def put(self, key: str, value: str | None) -> None:
+        """Set one key where it stands, or at the end of the part's text; None removes it."""
+        at = [number for number, line in enumerate(self.lines) if re.match(rf"{re.escape(key)}:", line)]
+        for number in reversed(at if value is None else at[1:]):
+            del self.lines[number]
+        if value is None:
+            return
+        line = f"{key}: {value}\n"
+        if at:
+            self.lines[at[0]] = line
+        else:
+            self.append(line)
+
+    def append(self, line: str) -> None:
+        """A line at the end, before the blank lines that part it from the next section."""
+        end = len(self.lines)
+        while end and not self.lines[end - 1].strip():
+            end -= 1
+        if end and not self.lines[end - 1].endswith("\n"):
+            self.lines[end - 1] += "\n"
+        self.lines.insert(end, line)
+
+
+def with_devices(text: str, nodes: Sequence[Node], version: tuple[int, ...], access: Access) -> str:
+    """The configuration in which exactly `nodes` of the NVIDIA driver are passed through, each once.
+
+    `version` is pve-container's. Entries of other devices, snapshots and comments stay. Errors: a locked container
+    (a backup or migration runs), a template, no free slot.
+    """
+    main, pending, rest = _split(text)
+    _refuse(main.values())
+    if version >= DEV_ENTRIES_SINCE:
+        _device_entries(main, pending, nodes, access)
+    else:
+        _raw_lines(main, nodes)
+    if main.values().get("unprivileged") == "1":
+        _once(main, "lxc.prlimit.memlock", "unlimited")
+    return "".join([*main.lines, *pending.lines, *rest])
+
+
+def unprivileged(text: str) -> bool:
+    """Whether the container maps its root to another user."""
+    return _split(text)[0].values().get("unprivileged") == "1"
+
+
+def own_lines(text: str) -> list[str]:
+    """Raw lxc lines of the user's own about NVIDIA devices, which `devN` entries make needless."""
+    return [line.strip() for line in _split(text)[0].lines if re.match(rf"lxc\.mount\.entry\s*[:=]\s*{_OURS}", line)]
+
+
+def _device_entries(main: _Part, pending: _Part, nodes: Sequence[Node], access: Access) -> None:
+    """What Proxmox will use at the next start is the main part with the pending changes over it: both are looked at."""
+    gone = {name.lstrip("!") for name in re.split(r"[,;\s]+", pending.values().get("delete", ""))}
+    kept = {key: value for key, value in main.values().items() if key not in gone} | pending.values()
+    slots = {key: value for key, value in kept.items() if re.fullmatch(r"dev\d+", key)}
+    wanted = {node.path for node in nodes}
+    for key, value in slots.items():
+        part = pending if key in pending.values() else main
+        path = _properties(value)["path"]
+        if path in wanted:
+            wanted.remove(path)
+            part.put(key, _entry(path, value, access))
+        elif path.startswith(_OURS):
+            main.put(key, None)
+            pending.put(key, None)
+    free = (f"dev{n}" for n in range(_SLOTS) if f"dev{n}" not in main.values() and f"dev{n}" not in pending.values())
+    for node in nodes:
+        if node.path in wanted:
+            slot = next(free, None)
+            if slot is None:
+                raise GpuboxError("all 256 dev entries of the container are taken", f"a free one for {node.path}")
+            main.put(slot, _entry(node.path, "", access))
+
+
+def _entry(path: str, present: str, access: Access) -> str:
+    """The entry as it should be; a uid, and a gid that we were not asked for, stay as the user has them."""
+    has = _properties(present) if present else {}
+    wanted = {"uid": has.get("uid"), "gid": has.get("gid"), "mode": access.mode}
+    if access.gid is not None:
+        wanted["gid"] = str(access.gid)
+    if {key: has[key] for key in has if key != "path"} == {key: value for key, value in wanted.items() if value}:
+        return present
+    order = ("gid", "mode", "uid")
+    return ",".join([path, *(f"{key}={wanted[key]}" for key in order if wanted[key] is not None)])
+
+
+def _properties(value: str) -> dict[str, str]:
+    """A property string: `path` may stand without its name."""
+    pairs = (part.partition("=") for part in value.split(",") if part)
+    return {"path": ""} | {(key if eq else "path"): (val if eq else key) for key, eq, val in pairs}
+
+
+def _raw_lines(main: _Part, nodes: Sequence[Node]) -> None:
+    """For a Proxmox that has no `devN`: rules by number and bind mounts, each only if it is not there yet."""
+    paths = {node.path for node in nodes}
+    main.lines = [line for line in main.lines if (_mount_source(line) or "") in {"", *paths}]
+    for node in nodes:
+        _once(main, "lxc.cgroup2.devices.allow", f"c {node.numbers} rwm")
+    mounted = {_mount_source(line) for line in main.lines}
+    for node in nodes:
+        if node.path not in mounted:
+            target = node.path.removeprefix("/")
+            main.append(f"lxc.mount.entry: {node.path} {target} none bind,optional,create=file 0 0\n")
+
+
+def _mount_source(line: str) -> str | None:
+    found = re.match(rf"lxc\.mount\.entry\s*[:=]\s*({_OURS}\S*)\s", line)
+    return found.group(1) if found else None
+
+
+def _once(part: _Part, key: str, value: str) -> None:
+    same = re.compile(rf"{re.escape(key)}\s*[:=]\s*{re.escape(value)}\s*$")
+    if not any(same.match(line) for line in part.lines):
+        part.append(f"{key}: {value}\n")
+
+
+def _split(text: str) -> tuple[_Part, _Part, list[str]]:
+    """The main part, the section of pending changes, and the snapshots' text."""
+    starts = [found.start() for found in _SECTION.finditer(text)]
+    chunks = [text[a:b] for a, b in zip([0, *starts], [*starts, len(text)], strict=True)]
+    is_pending = [bool(re.match(r"\[pve:pending\]", chunk, re.I)) for chunk in chunks]
+    pending = [line for chunk, yes in zip(chunks, is_pending, strict=True) if yes for line in chunk.splitlines(True)]
+    rest = [chunk for chunk, yes in zip(chunks[1:], is_pending[1:], strict=True) if not yes]
+    return _Part(chunks[0].splitlines(keepends=True)), _Part(pending), rest
+
+
+def _refuse(values: dict[str, str]) -> None:
+    if "lock" in values:
+        raise GpuboxError(
+            f"the container is locked ({values['lock']}): Proxmox is working on it",
+            "no lock",
+            "wait until that has ended and run again; a lock left by a crash goes away with: pct unlock ID",
+        )
+    if values.get("template") == "1":
+        raise GpuboxError("the container is a template", "a container", "clone it and name the clone")
