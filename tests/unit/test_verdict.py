@@ -1,0 +1,105 @@
+"""The log verdict on recorded logs of SGLang 0.5.23 (tests/cases/verdict) and on lines quoted in public threads."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gpubox.server import verdict
+
+CASES = Path(__file__).parent.parent / "cases/verdict"
+
+RECORDED = {  # log: phase reached, headline (None: nothing fatal), slow
+    "ready": ("ready", None, {"no-graphs"}),
+    "unknown-flag": ("import", "unknown-flag", set()),
+    "renamed-flag": ("import", "unknown-flag", set()),
+    "bad-choice": ("import", "unknown-choice", set()),
+    "missing-model": ("import", "no-such-model", set()),
+    "missing-model-hub": ("import", "model-not-fetched", set()),
+    "truncated": ("load", "short-shard", set()),
+}
+
+LINES = [line.split("\t") for line in (CASES / "lines.txt").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_logs(name: str) -> None:
+    phase, headline, slow = RECORDED[name]
+    log = (CASES / f"{name}.log").read_text().splitlines()
+    found = verdict.judge(log)
+    assert verdict.phase(log) == phase
+    assert next((f.known.id for f in found if f.known.kind == "fatal"), None) == headline
+    assert {f.known.id for f in found if f.known.kind == "slow"} == slow
+    assert (verdict.cause(log) is None) == (headline is None)
+
+
+def test_every_recorded_log_is_tested() -> None:
+    assert {path.stem for path in CASES.glob("*.log")} == RECORDED.keys()
+
+
+@pytest.mark.parametrize(("known", "line"), LINES)
+def test_lines_from_threads(known: str, line: str) -> None:
+    assert [finding.known.id for finding in verdict.judge([line])] == [known]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "[2026-11-29 15:18:05] max_total_num_tokens=16384, chunked_prefill_size=4096, max_running_requests=4096",
+        '[2026-11-29 15:18:06] INFO:     127.0.0.1:47204 - "POST /generate HTTP/1.1" 200 OK',
+        '    raise LocalEntryNotFoundError("x")',
+        "[2026-11-29 15:18:05] FlashInfer autotune completed.",
+    ],
+)
+def test_ordinary_lines_say_nothing(line: str) -> None:
+    assert verdict.judge([line]) == []
+
+
+def test_the_particular_cause_comes_before_the_general_one() -> None:
+    log = [
+        "Received sigquit from a child process.",
+        "Scheduler hit an exception: x",
+        "CUDA out of memory",
+        "falling back to y",
+    ]
+    assert [finding.known.id for finding in verdict.judge(log)] == [
+        "gpu-memory",
+        "scheduler-exception",
+        "child-failed",
+        "fallback",
+    ]
+
+
+def test_repeated_lines_count() -> None:
+    (found,) = verdict.judge(["TP0 CUDA out of memory", "TP1 CUDA out of memory"])
+    assert (found.count, found.text) == (2, "TP0 CUDA out of memory")
+
+
+def test_a_phase_never_goes_back() -> None:
+    log = ["TP0 Capture target decode CUDA graph begin. backend=full", "TP1 Load weight begin. avail mem=94.00 GB"]
+    assert verdict.phase(log) == "capture"
+
+
+@pytest.mark.parametrize(
+    ("line", "phase"),
+    [
+        ("", "import"),
+        ("[TP3] Init torch distributed begin.", "connect"),
+        ("[TP0] Load weight begin. avail mem=94.10 GB", "load"),
+        ("[TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=8.38 GB", "capture"),
+        ("[TP0] Running FlashInfer autotune with cache: /root/.cache/sglang/x.json", "capture"),
+        ("INFO:     Application startup complete.", "warm-up"),
+        ("The server is fired up and ready to roll!", "ready"),
+    ],
+)
+def test_phases(line: str, phase: str) -> None:
+    assert verdict.phase([line]) == phase
+
+
+def test_the_table_is_sound() -> None:
+    known = verdict.table().lines
+    assert len({line.id for line in known}) == len(known)
+    for line in known:
+        re.compile(line.pattern)
+        assert line.source.startswith(("https://", "seen with ", "read in "))
