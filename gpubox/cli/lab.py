@@ -13,7 +13,7 @@ from gpubox.lab import hardware, lifecycle, network
 
 @click.group()
 def command() -> None:
-    """Practice machine: a hypervisor and GPU boxes out of real LXC containers; only the GPU is a stand-in (needs root)."""
+    """Practice machine: hypervisor and GPU boxes are real LXC containers; only the GPU is a stand-in (needs root)."""
 
 
 @command.command()

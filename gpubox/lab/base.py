@@ -8,7 +8,23 @@ from gpubox.lab.layers import Recipe, Stack
 from gpubox.lab.steps import Steps
 
 SUITE = "bookworm"
-PACKAGES = ["systemd", "systemd-sysv", "dbus", "openssh-server", "python3", "iproute2", "iputils-ping", "netbase", "ca-certificates", "sudo", "procps", "kmod", "less", "cron", "logrotate"]
+PACKAGES = [
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "openssh-server",
+    "python3",
+    "iproute2",
+    "iputils-ping",
+    "netbase",
+    "ca-certificates",
+    "sudo",
+    "procps",
+    "kmod",
+    "less",
+    "cron",
+    "logrotate",
+]
 
 
 def ensure(steps: Steps, client_files: dict[str, str], mirror: str, overlay: bool) -> tuple[Stack, Stack]:

@@ -57,7 +57,9 @@ def certificates(bundles: str) -> list[str]:
 def folders(environ: Mapping[str, str], settings: str) -> list[Path]:
     """Folders of this machine that the settings name as package indexes; boxes get them read-only at the same path."""
     named = re.findall(r"(?:file://)?(/[^\s,]+)", "\n".join(_index_values(environ, settings)))
-    existing = {Path(os.path.realpath(path)) for path in named if Path(path).is_dir()}
+    # the pages of a `simple` index link to files beside it
+    wanted = [path.removesuffix("/").removesuffix("/simple") for path in named]
+    existing = {Path(os.path.realpath(path)) for path in wanted if Path(path).is_dir()}
     return sorted(p for p in existing if not any(other in p.parents for other in existing))
 
 

@@ -180,8 +180,9 @@ def _cards_in_proc(hardware: Hardware) -> bool:
         present.add(address)
         text = (
             f"Model: \t\t {merged['name']}\nIRQ:   \t\t {41 + minor}\nGPU UUID: \t {merged['uuid']}\n"
-            f"Video BIOS: \t {str(merged.get('vbios_version', '??')).lower()}\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"
-            f"DMA Mask: \t 0xfffffffffffff\nBus Location: \t {address}\nDevice Minor: \t {minor}\n"
+            f"Video BIOS: \t {str(merged.get('vbios_version', '??')).lower()}\nBus Type: \t PCIe\n"
+            "DMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\n"
+            f"Bus Location: \t {address}\nDevice Minor: \t {minor}\n"
             f"GPU Firmware: \t {hardware.driver.version}\nGPU Excluded:\t No\n"
         )
         changed |= overwrite(folder / address / "information", text)

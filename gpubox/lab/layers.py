@@ -12,7 +12,7 @@ from gpubox.lab import paths, shell
 
 @dataclass(frozen=True)
 class Stack:
-    """What a container stands on: layers of an overlay, topmost first, or (no overlayfs) one whole root to be copied."""
+    """What a container stands on: layers of an overlay, topmost first, or (no overlayfs) a whole root to copy."""
 
     layers: tuple[Path, ...]
     overlay: bool
@@ -95,7 +95,8 @@ mount --rbind /dev "$root/dev"
 [ -e "$root/etc/resolv.conf" ] || install -D -m 644 /etc/resolv.conf "$root/etc/resolv.conf"
 printf '#!/bin/sh\\nexit 101\\n' > "$root/usr/sbin/policy-rc.d"
 chmod 755 "$root/usr/sbin/policy-rc.d"
-export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 HOME=/root
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 chroot "$root" sh -ec "$(cat script)"
 rm -f "$root/usr/sbin/policy-rc.d"
 """

@@ -143,11 +143,8 @@ def _layers(lab: Lab, steps: Steps) -> Lab:
     if not overlay:
         steps.console.print("  no overlayfs in this kernel: every container gets a full copy, and a reset takes longer")
     box, hypervisor = base.ensure(steps, clients.files(os.environ, str(network.RANGE)), _mirror(), overlay)
-    names = {
-        "box_layers": tuple(p.name for p in box.layers),
-        "hypervisor_layers": tuple(p.name for p in hypervisor.layers),
-    }
-    lab = replace(lab, overlay=overlay, **names)
+    box_layers, hypervisor_layers = (tuple(p.name for p in stack.layers) for stack in (box, hypervisor))
+    lab = replace(lab, overlay=overlay, box_layers=box_layers, hypervisor_layers=hypervisor_layers)
     record.save(lab)
     return lab
 

@@ -203,6 +203,7 @@ def _table(live: Live, cards: list[Card]) -> str:
         "|                                         |                        |               MIG M. |",
         "|" + "=" * 41 + "+" + "=" * 24 + "+" + "=" * 22 + "|",
     ]
+    idle = "      0%      Default |"
     for card in cards:
         name = card["name"] if len(card["name"]) <= 23 else card["name"][:20] + "..."
         power = f"{card['power.draw']:.0f}W / {card['power.limit']:>4.0f}W"
@@ -210,7 +211,7 @@ def _table(live: Live, cards: list[Card]) -> str:
         mig = str(card.get("mig.mode.current", "N/A"))
         lines += [
             f"| {card['index']:>3}  {name:<29}On  |   {card['pci.bus_id']} Off |                    0 |",
-            f"| N/A {card['temperature.gpu']:>4}C {card['pstate']:>5} {power:>24} | {memory:>22} |      0%      Default |",
+            f"| N/A {card['temperature.gpu']:>4}C {card['pstate']:>5} {power:>24} | {memory:>22} |" + idle,
             f"|                                         |                        |{mig:>21} |",
             rule,
         ]

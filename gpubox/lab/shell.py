@@ -3,6 +3,7 @@
 import subprocess
 from collections import deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from gpubox.errors import GpuboxError
 
@@ -10,9 +11,9 @@ OnLine = Callable[[str], None]
 _TAIL_LINES = 15
 
 
-def run(*argv: str, stdin: str | None = None, ok: Sequence[int] = (0,)) -> str:
-    """Run one program and return its standard output; an exit code outside `ok` is a GpuboxError with its last lines."""
-    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
+def run(*argv: str, stdin: str | None = None, ok: Sequence[int] = (0,), cwd: Path | None = None) -> str:
+    """Run a program and return its standard output; an exit code outside `ok` is a GpuboxError with the last lines."""
+    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False, cwd=cwd)
     if done.returncode not in ok:
         raise _failed(argv, done.returncode, (done.stdout + done.stderr).splitlines())
     return done.stdout
@@ -27,7 +28,7 @@ def succeeds(*argv: str) -> bool:
 
 
 def stream(argv: Sequence[str], on_line: OnLine, env: dict[str, str] | None = None) -> None:
-    """Run a long program, handing each line of its output to `on_line`; failing is a GpuboxError with its last lines."""
+    """Run a long program, handing each line of output to `on_line`; failing is a GpuboxError with the last lines."""
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     with subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
