@@ -24,7 +24,7 @@ if isinstance(this, Box):
     connection(this)  # ssh again, if the hypervisor restarted the container
     base(this)  # packages, time zone, limits, kernel settings
     cuda(this)  # toolkits side by side, the system's default
-    python_env(this)  # the venv, equal to the stack's locks
+    packages = python_env(this)  # the venv, equal to the stack's locks
     model(this)  # weights in place
-    server(this)  # unit and environment, started, restarted on change
+    server(this, changed=packages.did_change)  # unit and environment, started, restarted on change
     ready(this)  # a real answer

@@ -1,0 +1,99 @@
+"""Steps `python_env`, `model`, `server` and `ready`: the service is what the profile says, and answers."""
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+from testinfra.host import Host
+
+from gpubox.inventory import Box
+from gpubox.server.service import ENVIRONMENT_PATH, UNIT, Service
+
+
+@pytest.fixture(scope="module")
+def pid(host: Host) -> str:
+    return str(host.check_output("systemctl show --value --property=MainPID %s", UNIT))
+
+
+def test_packages_equal_the_lock(host: Host, box: Box) -> None:
+    script = "import importlib.metadata as m, json; print(json.dumps([(d.name, d.version) for d in m.distributions()]))"
+    found = json.loads(host.check_output("%s/bin/python3 -c %s", box.settings.venv_path, script))
+    installed = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
+    assert installed == box.stack.pins
+
+
+def test_metadata_of_the_venv_is_whole(host: Host, box: Box) -> None:
+    script = (
+        "import importlib.metadata as m, hashlib, base64, sys\n"
+        "for d in m.distributions():\n"
+        "    for f in d.files or []:\n"
+        "        if f.name in ('METADATA', 'entry_points.txt') and f.hash:\n"
+        "            digest = hashlib.sha256(f.locate().read_bytes()).digest()\n"
+        "            if base64.urlsafe_b64encode(digest).rstrip(b'=').decode() != f.hash.value: print(f)\n"
+    )
+    assert host.check_output("%s/bin/python3 -c %s", box.settings.venv_path, script) == ""
+
+
+def test_venv_has_the_stacks_python(host: Host, box: Box) -> None:
+    said = host.check_output("%s/bin/python3 --version", box.settings.venv_path)
+    assert said.startswith(f"Python {box.stack.python}.")
+
+
+def test_unit_is_active_and_enabled(host: Host) -> None:
+    service = host.service(UNIT)
+    assert service.is_running
+    assert service.is_enabled
+
+
+def test_files_are_what_the_profile_makes(host: Host, wish: Service) -> None:
+    for wanted in wish.files:
+        file = host.file(wanted.path)
+        assert file.content == wanted.data, wanted.path
+        assert (f"{file.mode:o}", file.user, file.group) == (wanted.mode, wanted.user, wanted.group), wanted.path
+
+
+def test_environment_file_is_roots_alone(host: Host) -> None:
+    assert host.file(ENVIRONMENT_PATH).mode == 0o600
+
+
+def test_process_has_the_command_line_asked_for(host: Host, wish: Service, pid: str) -> None:
+    assert host.file(f"/proc/{pid}/cmdline").content.decode().split("\0")[:-1] == wish.argv
+
+
+def test_process_has_the_environment_asked_for(host: Host, wish: Service, pid: str) -> None:
+    pairs = host.file(f"/proc/{pid}/environ").content.decode().split("\0")
+    environment = dict(pair.split("=", 1) for pair in pairs if pair)
+    assert {name: environment.get(name) for name in wish.environment} == wish.environment
+
+
+def test_process_may_lock_memory_and_open_files(host: Host, pid: str) -> None:
+    limits = host.file(f"/proc/{pid}/limits").content_string
+    assert re.search(r"Max locked memory +unlimited +unlimited", limits)
+    assert re.search(r"Max open files +1048576 +1048576", limits)
+
+
+def test_port_listens(host: Host, box: Box) -> None:
+    assert host.socket(f"tcp://{box.profile.flags.get('host', '127.0.0.1')}:{box.profile.port}").is_listening
+
+
+def test_a_completion_is_the_known_answer(box: Box) -> None:
+    known = box.profile.known_answer
+    if known is None:
+        pytest.skip(f"profile {box.profile.name} has no known answer")
+    messages = [{"role": "user", "content": known.prompt}]
+    model = str(box.profile.flags.get("served-model-name", box.profile.model_path))
+    body: dict[str, Any] = {"model": model, "messages": messages, "temperature": 0, "max_tokens": 64}
+    reply = httpx.post(f"{url(box)}/v1/chat/completions", json=body, timeout=60, trust_env=False)
+    assert reply.json()["choices"][0]["message"]["content"].strip() == known.answer
+
+
+def test_metrics_are_there(box: Box) -> None:
+    if not box.profile.flags.get("enable-metrics"):
+        pytest.skip(f"profile {box.profile.name} does not ask for metrics")
+    assert "sglang:" in httpx.get(f"{url(box)}/metrics", timeout=30, trust_env=False).text
+
+
+def url(box: Box) -> str:
+    return f"http://{box.address}:{box.profile.port}"

@@ -1,0 +1,34 @@
+"""Profile to command line."""
+
+import pytest
+
+from gpubox import profile, stack
+from gpubox.profile import FlagValue
+from gpubox.server.command import argv, environment, flags, release
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"tp": 8, "mem-fraction-static": 0.92}, "--tp 8 --mem-fraction-static 0.92"),
+        ({"trust-remote-code": True, "disable-cuda-graph": False, "revision": None}, "--trust-remote-code"),
+        ({"cuda-graph-bs-decode": [1, 2, 4], "port": 8000}, "--cuda-graph-bs-decode 1 2 4 --port 8000"),
+    ],
+)
+def test_flags(values: dict[str, FlagValue], words: str) -> None:
+    assert flags(values) == words.split()
+
+
+def test_the_service_runs_the_venvs_python_with_its_stacks_toolkit() -> None:
+    wish = profile.load("tiny-cpu")
+    assert argv(wish, "/root/ml-env")[:3] == ["/root/ml-env/bin/python3", "-m", "sglang.launch_server"]
+    variables = environment(wish, stack.load(wish.stack), "/root/ml-env")
+    assert variables["CUDA_HOME"] == "/usr/local/cuda-13.1"
+    assert variables["PATH"].split(":")[:2] == ["/root/ml-env/bin", "/usr/local/cuda-13.1/bin"]
+
+
+def test_a_release_is_named_by_all_that_a_server_has_in_memory() -> None:
+    base = release(["a"], {"A": "1"}, [b"lock"])
+    assert base == release(["a"], {"A": "1"}, [b"lock"])
+    others = [release(["b"], {"A": "1"}, [b"lock"]), release(["a"], {}, [b"lock"]), release(["a"], {"A": "1"}, [b"x"])]
+    assert len({base, *others}) == 4

@@ -1,0 +1,89 @@
+"""The inventory: names to settings, and every mistake in one message, before a host is touched."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpubox import inventory
+from gpubox.errors import GpuboxError
+
+GOOD = """
+hypervisors = [("pve", {"ssh_hostname": "10.0.0.1"})]
+gpu_boxes = [
+    ("a", {"hypervisor": "pve", "container": {"name": "101"}, "profile": "tiny-cpu", "ssh_hostname": "10.0.0.2"}),
+    ("b", {"profile": "tiny-cpu"}),
+]
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    file = tmp_path / "inventory.py"
+    file.write_text(GOOD)
+    return file
+
+
+def test_boxes_and_hypervisors_find_each_other(written: Path) -> None:
+    found = inventory.load(written)
+    assert [box.name for box in found.hypervisors["pve"].boxes] == ["a"]
+    assert found.box("a").address == "10.0.0.2"
+    assert found.box("b").address == "b"
+    assert found.box("b").stack.name == found.box("b").profile.stack
+
+
+def test_group_data_stand_below_the_hosts_own(written: Path) -> None:
+    (written.parent / "group_data").mkdir()
+    (written.parent / "group_data" / "gpu_boxes.py").write_text('venv_path = "/opt/a"\nprofile = "no-such"\n')
+    found = inventory.load(written)
+    assert found.box("a").settings.venv_path == "/opt/a"
+    assert found.box("a").profile.name == "tiny-cpu"
+
+
+def test_an_unknown_box_names_the_known_ones(written: Path) -> None:
+    with pytest.raises(GpuboxError, match="one of: a, b"):
+        inventory.load(written).box("c")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"profile": "tiny-cpu", "ssh', '"profile": "tiny", "ssh', "did you mean tiny-cpu?"),
+        ('"hypervisor": "pve", ', '"hypervisor": "pvee", ', "no hypervisor 'pvee'"),
+        ('"hypervisor": "pve", ', "", "only one of hypervisor and container"),
+        ('"profile": "tiny-cpu"})', '"profile": "tiny-cpu", "vram": 1})', "vram: unknown key"),
+        ("gpu_boxes", "gpus", "a, b in neither gpu_boxes nor hypervisors"),
+        ("gpu_boxes = [", "gpu_boxes = [1/0,", "ZeroDivisionError"),
+    ],
+)
+def test_mistakes(written: Path, old: str, new: str, told: str) -> None:
+    written.write_text(GOOD.replace(old, new))
+    with pytest.raises(GpuboxError) as error:
+        inventory.load(written)
+    assert told in error.value.message
+    assert str(written) in error.value.message
+
+
+def test_all_mistakes_come_at_once(written: Path) -> None:
+    written.write_text(GOOD.replace("tiny-cpu", "tiny").replace('"pve", {', '"pve", {"color": 1,'))
+    assert len(inventory.read(written).problems) == 3  # two boxes and the hypervisor
+
+
+def test_yaml_beside_group_data_is_an_error(written: Path) -> None:
+    (written.parent / "group_data").mkdir()
+    (written.parent / "group_data" / "all.yaml").write_text("venv_path: /x")
+    with pytest.raises(GpuboxError, match=r"all\.yaml"):
+        inventory.load(written)
+
+
+def test_pyinfra_stops_before_it_connects(written: Path) -> None:
+    wrong = GOOD.replace("tiny-cpu", "tiny")
+    written.write_text(f"from gpubox.inventory import checked\n{wrong}\nchecked(globals())\n")
+    command = [str(Path(sys.executable).parent / "pyinfra"), "-y", str(written), "deploy.py"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYINFRA_PROGRESS": "off"})
+    assert done.returncode == 1
+    assert "no profile named 'tiny'" in done.stderr
+    assert "Connecting" not in done.stderr
+    assert "Traceback" not in done.stderr

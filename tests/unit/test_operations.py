@@ -1,0 +1,140 @@
+"""Operations: state in, commands out; what is as wished gives none."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from pyinfra.api import StringCommand
+
+from gpubox import cuda
+from gpubox.facts.base import Sysctl
+from gpubox.facts.cuda import Alternatives, CudaState
+from gpubox.facts.files import Entry
+from gpubox.facts.packages import Package
+from gpubox.operations import base, packages
+from gpubox.operations import cuda as operations
+from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.settings import AptSource
+
+
+def texts(commands: Iterator[Any]) -> list[str]:
+    return [command.get_raw_value() if isinstance(command, StringCommand) else repr(command) for command in commands]
+
+
+FILE = OwnedFile("/etc/a", "text\n", mode="600")
+RIGHT = Entry("file", "600", "root", "root", "b9e68e1bea3e5b19ca6b2f98b73a54b73daafaa250484902e09982e07a12e733")
+
+
+@pytest.mark.parametrize(
+    ("entry", "changes"),
+    [
+        (RIGHT, False),
+        (replace(RIGHT, mode="644"), True),
+        (replace(RIGHT, user="nobody"), True),
+        (replace(RIGHT, sha256="0"), True),
+        (Entry("absent"), True),
+        (Entry("link", target="/etc/b"), True),
+    ],
+)
+def test_owned_files(entry: Entry, changes: bool) -> None:
+    assert bool(texts(owned_files._inner(files=[FILE], look=lambda: {"/etc/a": entry}))) is changes
+
+
+def test_a_file_is_never_readable_while_it_is_written() -> None:
+    first, upload, last = texts(owned_files._inner(files=[FILE], look=lambda: {"/etc/a": Entry("absent")}))
+    assert "umask 077 && : > /etc/a.gpubox-new" in first
+    assert "/etc/a.gpubox-new" in upload
+    assert "text" not in upload
+    assert last == "chmod 600 /etc/a.gpubox-new && sync /etc/a.gpubox-new && mv -fT /etc/a.gpubox-new /etc/a"
+
+
+def test_files_that_must_not_be() -> None:
+    look = {"/etc/a": RIGHT, "/etc/old": RIGHT, "/etc/gone": Entry("absent")}
+    commands = texts(owned_files._inner(files=[], look=lambda: look, absent=["/etc/old", "/etc/gone"]))
+    assert commands == ["rm -f /etc/old"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "met"),
+    [("curl", True), ("curl=7.88", True), ("curl=8", False), ("gone", False), ("half", False), ("none", False)],
+)
+def test_packages(wish: str, met: bool) -> None:
+    known = {"curl": Package("7.88", "ii "), "gone": Package("1", "rc "), "half": Package("1", "iU ")}
+    assert packages.is_met(wish, known) is met
+    assert bool(list(packages.installed._inner(names=[wish], look=lambda: known))) is not met
+
+
+def test_kernel_settings_that_differ() -> None:
+    present = {"a": Sysctl("rw", "1"), "b": Sysctl("rw", "1"), "c": Sysctl("ro", "1")}
+    wanted: dict[str, int | str] = {"a": 1, "b": 2, "c": 2}
+    assert texts(base.sysctls._inner(wanted=wanted, look=lambda: present)) == ["sysctl -q -w b=2"]
+
+
+def test_time_zone() -> None:
+    assert texts(base.timezone._inner(zone="Etc/UTC", look=lambda: "Etc/UTC")) == []
+    assert any("/usr/share/zoneinfo/Etc/UTC" in text for text in texts(base.timezone._inner("Etc/UTC", lambda: "")))
+
+
+URI = "http://mirror.test/cuda/"
+CONVERGED = CudaState(
+    distribution="debian12",
+    packages={"cuda-keyring": Package("1.1-1", "ii ")},
+    files={
+        cuda.KEYRING_FILE: Entry("file", "644", "root", "root"),
+        cuda.SOURCE_FILE: Entry("absent"),
+    },
+    nvcc={"12.8": "12.8", "13.1": "13.1"},
+    alternatives=Alternatives(True, "/usr/local/cuda-13.1", ("/usr/local/cuda-12.8", "/usr/local/cuda-13.1")),
+    link="/usr/local/cuda-13.1",
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "commands"),
+    [
+        (CONVERGED, 0),
+        (replace(CONVERGED, link=""), 2),
+        (replace(CONVERGED, alternatives=None), 2),
+        (replace(CONVERGED, alternatives=Alternatives(False, "/usr/local/cuda-13.1", ())), 2),
+        (replace(CONVERGED, alternatives=Alternatives(True, "/usr/local/cuda-12.8", ())), 2),
+    ],
+)
+def test_default_toolkit(state: CudaState, commands: int) -> None:
+    assert len(texts(operations.default_toolkit._inner(version="13.1", look=lambda: state))) == commands
+
+
+def test_a_compiler_that_is_gone_is_put_back() -> None:
+    broken = replace(CONVERGED, nvcc={"12.8": "", "13.1": "13.1"})
+    commands = texts(operations.compilers._inner(toolkits=["12.8", "13.1"], look=lambda: broken))
+    assert len(commands) == 1
+    assert "--reinstall" in commands[0]
+    assert "cuda-nvcc-12-8" in commands[0]
+    assert texts(operations.compilers._inner(toolkits=["12.8", "13.1"], look=lambda: CONVERGED)) == []
+
+
+def test_a_downloaded_key_is_compared_with_the_known_digest() -> None:
+    bare = replace(CONVERGED, packages={})
+    download, check, install = texts(operations.keyring._inner(source=AptSource(), look=lambda: bare))
+    assert (
+        "https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/cuda-keyring_1.1-1_all.deb"
+        in download
+    )
+    assert cuda.KEYRING_SHA256["debian12"] in check
+    assert install.startswith("dpkg ")
+    assert texts(operations.keyring._inner(source=AptSource(), look=lambda: CONVERGED)) == []
+
+
+def test_the_keyrings_own_list_goes_and_ours_stands() -> None:
+    own = cuda.own_list("debian12")
+    state = replace(CONVERGED, files={**CONVERGED.files, own: Entry("file")})
+    commands = texts(operations.source._inner(wish=AptSource(uri=URI), look=lambda: state))
+    assert commands[0] == f"rm -f {own}"
+    ours = OwnedFile(cuda.SOURCE_FILE, cuda.sources(URI))
+    there = replace(CONVERGED, files={cuda.SOURCE_FILE: Entry("file", "644", "root", "root", _digest(ours))})
+    assert texts(operations.source._inner(wish=AptSource(uri=URI), look=lambda: there)) == []
+
+
+def _digest(file: OwnedFile) -> str:
+    return sha256(file.data).hexdigest()
