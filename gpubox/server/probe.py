@@ -1,24 +1,29 @@
 """Wait on the box until the model server answers, or say why it does not. One file, standard library only.
 
 Arguments are one JSON object on stdin (`Arguments` below); events come out as JSON lines, each with `event` and `at_s`:
-`phase`, `answer`, and at the end `ready` or `failed` (with `cause` and the last lines of the log as `log`).
+`phase` (with `phase`), and at the end `ready`, or `failed` (with `cause`, the last lines of the log as `log`, and the
+`telling` ones of all its lines).
 Exit codes: 0 ready, 1 not ready, 2 could not tell (wrong arguments, no such unit, no systemctl).
 """
 
 import http.client
 import json
+import re
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, fields, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 READY, NOT_READY, CANNOT_TELL = 0, 1, 2
 POLL_S = 1.0
+LONG_PROMPT_CHARACTERS = 8000
+TEXT = "The sea is wide and blue, and the wind moves the waves along the shore where people walk in the evening. "
 
 
 @dataclass(frozen=True)
@@ -35,11 +40,24 @@ class Arguments:
     answer: str | None = None
     """The known answer to `prompt` at temperature 0; None: the answer must only be plausible."""
     timeout_s: float = 1800
-    """Seconds from now to the first good answer."""
+    """Seconds from now to the first good answer. 0: one look."""
+    limits_s: dict[str, float] = field(default_factory=dict)
+    """Phase -> seconds that it may take; a phase that is not named may take all of `timeout_s`."""
     request_timeout_s: float = 120
     """Seconds for one completion."""
-    restarts: int | None = 0
-    """Automatic restarts so far (0 right after `systemctl start`); None: as many as the first look shows."""
+    restarts: int | None = None
+    """Automatic restarts that are no news (0 right after `systemctl start`); None: what the first look shows."""
+    thorough: bool = False
+    """After the first answer also a long prompt, then a burst, then the first question again."""
+    concurrency: int = 64
+    """Requests at once in the burst; twice as many are sent in all (100 went wrong where 1 did not: sglang#22779)."""
+    phases: list[list[str]] = field(default_factory=list)
+    """[name, regular expression] in order: what the log says when a phase begins."""
+    telling: list[str] = field(default_factory=list)
+    """Regular expressions of log lines that a failure shows, the first of each."""
+    fatal: list[str] = field(default_factory=list)
+    """Regular expressions of log lines after which nothing good comes, unless /health says 200 within `grace_s`."""
+    grace_s: float = 60
     log_lines: int = 20
     """How many of the log's last lines a failure shows."""
     api_key_file: str | None = None
@@ -68,7 +86,11 @@ class Look:
     at_s: float
     unit: Unit | None
     health: int | None
-    """HTTP status of /health; None: no connection."""
+    """HTTP status of /health; None: no reply."""
+    said: str = "nothing listens"
+    """In words, where there is no status."""
+    lines: tuple[str, ...] = ()
+    """What the log got since the last look."""
 
 
 @dataclass(frozen=True)
@@ -77,28 +99,43 @@ class Progress:
 
     arguments: Arguments
     phase: str = "start"
+    since_s: float = 0
+    """When the phase began."""
     restarts: int | None = None
+    telling: tuple[tuple[str, str], ...] = ()
+    """Pattern and the first line that it matched."""
+    fatal: str | None = None
+    """The first fatal line of the log."""
+    fatal_s: float = 0
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do after a look: `wait`, `ask` (for a completion) or `failed`."""
+    """What to do after a look: `wait`, `ask` (for completions) or `failed`."""
 
     todo: str
     progress: Progress
     cause: str = ""
 
 
-def decide(progress: Progress, look: Look) -> Decision:
+def decide(before: Progress, look: Look) -> Decision:
     """Judge one look. Pure: no clock, no system."""
+    progress = _with_lines(before, look)
     if (cause := _unit_failed(progress, look.unit)) is not None:
         return Decision("failed", progress, cause)
-    progress = _with_restarts(progress, look.unit)
+    if progress.restarts is None and look.unit is not None:
+        progress = replace(progress, restarts=look.unit.restarts)
     if look.health == 200:
-        return Decision("ask", replace(progress, phase="healthy"))
+        return Decision("ask", progress)
+    if progress.fatal is not None and look.at_s - progress.fatal_s >= progress.arguments.grace_s:
+        return Decision("failed", progress, f"the log says: {progress.fatal}")
+    state = look.said if look.health is None else f"/health says {look.health}"
+    limit = progress.arguments.limits_s.get(progress.phase)
+    if limit is not None and look.at_s - progress.since_s >= limit:
+        return Decision("failed", progress, f"phase {progress.phase} takes longer than its {limit:.0f} s: {state}")
     if look.at_s >= progress.arguments.timeout_s:
-        return Decision("failed", progress, f"not ready after {look.at_s:.0f} s: {_health_in_words(look.health)}")
-    return Decision("wait", replace(progress, phase="start" if look.health is None else "warm-up"))
+        return Decision("failed", progress, f"not ready after {look.at_s:.0f} s, in phase {progress.phase}: {state}")
+    return Decision("wait", progress)
 
 
 def judge_answer(reply: dict[str, Any], known: str | None) -> str | None:
@@ -111,19 +148,32 @@ def judge_answer(reply: dict[str, Any], known: str | None) -> str | None:
     if not text:
         return "answered nothing"
     tokens = [(entry["token"], entry["logprob"]) for entry in (choice.get("logprobs") or {}).get("content") or []]
-    if any(not isinstance(value, int | float) or abs(value) == float("inf") or value != value for _, value in tokens):
-        return "the log probabilities of the answer are not finite (NaN in the model's output)"
+    if not all(isinstance(value, int | float) and isfinite(value) for _, value in tokens):
+        return "the log probabilities of the answer are not finite: NaN in the model's output"
     if len(tokens) >= 8 and len({token for token, _ in tokens}) == 1:
         return f"answered one token {len(tokens)} times: {tokens[0][0]!r}"
     return None
+
+
+def long_prompt(arguments: Arguments, context: int) -> list[dict[str, str]]:
+    """Messages of up to half of the model's context (in tokens; a character is at most about one).
+
+    Where the answer is known: the same question and answer many times over, so that the answer stays known.
+    """
+    room = min(LONG_PROMPT_CHARACTERS, context // 2)
+    question = {"role": "user", "content": arguments.prompt}
+    if arguments.answer is None:
+        return [{"role": "user", "content": TEXT * (room // len(TEXT)) + arguments.prompt}]
+    markup = 50  # of the chat template, around two messages
+    turns = room // (len(arguments.prompt) + len(arguments.answer) + markup)
+    return [question, {"role": "assistant", "content": arguments.answer}] * turns + [question]
 
 
 def main() -> int:
     """Read the arguments, wait, print events; returns the exit code."""
     began = time.monotonic()
     try:
-        arguments = _arguments(sys.stdin.read())
-        return _follow(arguments, began)
+        return _follow(_arguments(sys.stdin.read()), began)
     except CannotTell as error:
         _event("cannot-tell", began, cause=str(error))
         return CANNOT_TELL
@@ -139,57 +189,63 @@ def _arguments(text: str) -> Arguments:
 
 
 def _follow(arguments: Arguments, began: float) -> int:
-    progress, phase = Progress(arguments, restarts=arguments.restarts), ""
-    for look in _looks(arguments, began):
-        decision = decide(progress, look)
-        progress = decision.progress
-        if progress.phase != phase and decision.todo != "failed":
-            phase = progress.phase
-            _event("phase", began, phase=phase)
-        cause = decision.cause or None
-        if decision.todo == "ask":
-            cause = _ask(arguments)
-            if cause is None:
-                _event("ready", began)
-                return READY
-            if (again := decide(progress, _look(arguments, began))).todo == "failed":
-                cause = f"{cause}; {again.cause}"
-        if cause is not None:
-            _event("failed", began, cause=cause, log=_log(arguments))
-            return NOT_READY
+    log = _Log(arguments.unit)
+    decision = Decision("wait", Progress(arguments, restarts=arguments.restarts))
+    _event("phase", began, phase="start")
+    while decision.todo == "wait":
+        phase = decision.progress.phase
+        decision = decide(decision.progress, _look(arguments, log, began))
+        if decision.progress.phase != phase:
+            _event("phase", began, phase=decision.progress.phase)
+        if decision.todo == "wait":
+            time.sleep(POLL_S)
+    cause = decision.cause if decision.todo == "failed" else _ask(arguments, began)
+    if cause is None:
+        _event("ready", began)
+        return READY
+    if decision.todo == "ask":  # a server that died over a request: its unit says why
+        decision = decide(decision.progress, _look(arguments, log, began))
+        cause = f"{cause}; {decision.cause}" if decision.todo == "failed" else cause
+    telling = [line for _, line in decision.progress.telling]
+    _event("failed", began, cause=cause, telling=telling, log=log.last(arguments.log_lines))
     return NOT_READY
 
 
-def _looks(arguments: Arguments, began: float) -> Iterator[Look]:
-    while True:
-        yield _look(arguments, began)
-        time.sleep(POLL_S)
+def _look(arguments: Arguments, log: "_Log", began: float) -> Look:
+    unit = _unit(arguments.unit, log) if arguments.unit else None
+    health, said = _health(arguments)
+    return Look(time.monotonic() - began, unit, health, said, log.new())
 
 
-def _look(arguments: Arguments, began: float) -> Look:
-    unit = _unit(arguments.unit) if arguments.unit else None
-    return Look(time.monotonic() - began, unit, _health(arguments))
+def _with_lines(progress: Progress, look: Look) -> Progress:
+    for line in look.lines:
+        progress = _with_phase(progress, line, look.at_s)
+        if line[:1].isspace():  # source code inside a traceback, not a message
+            continue
+        seen = {pattern for pattern, _ in progress.telling}
+        new = [(p, line[:500]) for p in progress.arguments.telling if p not in seen and re.search(p, line)]
+        progress = replace(progress, telling=(*progress.telling, *new))
+        if progress.fatal is None and any(re.search(p, line) for p in progress.arguments.fatal):
+            progress = replace(progress, fatal=line[:500], fatal_s=look.at_s)
+    return progress
 
 
-def _unit(name: str) -> Unit:
-    keys = ["LoadState", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainStatus"]
-    command = ["systemctl", "show", name, "--no-pager", *(f"--property={key}" for key in keys)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotTell(f"systemctl: {error}") from error
-    if done.returncode != 0:
-        raise CannotTell(f"systemctl show {name}: exit code {done.returncode}, {done.stderr.strip()}")
-    found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+def _with_phase(progress: Progress, line: str, at_s: float) -> Progress:
+    names = [name for name, _ in progress.arguments.phases]
+    now = names.index(progress.phase) if progress.phase in names else -1
+    reached = [number for number, (_, p) in enumerate(progress.arguments.phases) if number > now and re.search(p, line)]
+    return replace(progress, phase=names[reached[-1]], since_s=at_s) if reached else progress
+
+
+def _unit(name: str, log: "_Log") -> Unit:
+    keys = ["LoadState", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainStatus", "InvocationID"]
+    done = _run(["systemctl", "show", name, "--no-pager", *(f"--property={key}" for key in keys)])
+    found = dict(line.split("=", 1) for line in done.splitlines() if "=" in line)
     if found.get("LoadState") != "loaded":
         raise CannotTell(f"unit {name} is {found.get('LoadState', 'unknown')}, not loaded")
-    return Unit(
-        found["ActiveState"],
-        found["SubState"],
-        found["Result"],
-        int(found.get("NRestarts") or 0),
-        found.get("ExecMainStatus", ""),
-    )
+    log.invocation = log.invocation or found.get("InvocationID", "")
+    restarts = int(found.get("NRestarts") or 0)
+    return Unit(found["ActiveState"], found["SubState"], found["Result"], restarts, found.get("ExecMainStatus", ""))
 
 
 def _unit_failed(progress: Progress, unit: Unit | None) -> str | None:
@@ -207,67 +263,114 @@ def _unit_failed(progress: Progress, unit: Unit | None) -> str | None:
     return None
 
 
-def _with_restarts(progress: Progress, unit: Unit | None) -> Progress:
-    if unit is None or progress.restarts is not None:
-        return progress
-    return replace(progress, restarts=unit.restarts)
+class _Log:
+    """The journal of one start of the unit: of the invocation that the first look saw."""
+
+    def __init__(self, unit: str | None) -> None:
+        self._unit, self._cursor, self.invocation = unit, "", ""
+
+    def new(self) -> tuple[str, ...]:
+        """Lines since the last call."""
+        if not self.invocation:
+            return ()
+        after = [f"--after-cursor={self._cursor}"] if self._cursor else []
+        command = [
+            "journalctl",
+            f"_SYSTEMD_INVOCATION_ID={self.invocation}",
+            "--show-cursor",
+            "--output=cat",
+            "--quiet",
+        ]
+        lines = _run([*command, "--no-pager", *after]).splitlines()
+        if lines and lines[-1].startswith("-- cursor: "):
+            self._cursor = lines.pop().removeprefix("-- cursor: ")
+        return tuple(lines)
+
+    def last(self, count: int) -> list[str]:
+        """The last lines of the unit's log, systemd's own included."""
+        if self._unit is None:
+            return []
+        return _run(
+            ["journalctl", f"--unit={self._unit}", f"--lines={count}", "--output=cat", "--no-pager"]
+        ).splitlines()
 
 
-def _health(arguments: Arguments) -> int | None:
+def _run(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotTell(f"{command[0]}: {error}") from error
+    if done.returncode != 0:
+        raise CannotTell(f"{' '.join(command[:3])}: exit code {done.returncode}, {done.stderr.decode().strip()}")
+    return done.stdout.decode(errors="replace")
+
+
+def _health(arguments: Arguments) -> tuple[int | None, str]:
     try:
         with urllib.request.urlopen(f"{arguments.url}/health", timeout=30) as reply:  # noqa: S310 - our own server
-            return int(reply.status)
+            return int(reply.status), ""
     except urllib.error.HTTPError as error:
-        return error.code
-    except (OSError, http.client.HTTPException):
-        return None
+        return error.code, ""
+    except ConnectionRefusedError:
+        return None, "nothing listens"
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        return None, "nothing listens" if isinstance(reason, ConnectionRefusedError) else f"/health: {reason}"
 
 
-def _health_in_words(health: int | None) -> str:
-    return "nothing listens" if health is None else f"/health says {health}"
+def _ask(arguments: Arguments, began: float) -> str | None:
+    question = [{"role": "user", "content": arguments.prompt}]
+    _event("phase", began, phase="answer")
+    cause = _complete(arguments, question, arguments.answer)
+    if cause is not None or not arguments.thorough:
+        return cause
+    _event("phase", began, phase="long prompt")
+    cause = _complete(arguments, long_prompt(arguments, _context(arguments)), arguments.answer)
+    if cause is not None:
+        return f"with a long prompt: {cause}"
+    _event("phase", began, phase="burst")
+    with ThreadPoolExecutor(arguments.concurrency) as pool:
+        many = list(pool.map(lambda _: _complete(arguments, question, None), range(2 * arguments.concurrency)))
+    if bad := [cause for cause in many if cause is not None]:
+        return f"{len(bad)} of {len(many)} requests failed, {arguments.concurrency} at once; the first: {bad[0]}"
+    _event("phase", began, phase="answer again")
+    cause = _complete(arguments, question, arguments.answer)
+    return None if cause is None else f"after {len(many)} requests: {cause}"
 
 
-def _ask(arguments: Arguments) -> str | None:
+def _context(arguments: Arguments) -> int:
+    try:
+        return int(_request(arguments, "/v1/models", None)["data"][0]["max_model_len"])
+    except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
+        return 2048
+
+
+def _complete(arguments: Arguments, messages: list[dict[str, str]], known: str | None) -> str | None:
     body = {
         "model": arguments.model,
-        "messages": [{"role": "user", "content": arguments.prompt}],
+        "messages": messages,
         "temperature": 0,
-        "max_tokens": 64,
+        "max_tokens": max(64, len(known or "")),
         "logprobs": True,
     }
-    headers = {"Content-Type": "application/json"}
-    if arguments.api_key_file:
-        headers["Authorization"] = f"Bearer {Path(arguments.api_key_file).read_text().strip()}"
-    request = urllib.request.Request(  # noqa: S310 - our own server
-        f"{arguments.url}/v1/chat/completions", json.dumps(body).encode(), headers
-    )
     try:
-        with urllib.request.urlopen(request, timeout=arguments.request_timeout_s) as reply:  # noqa: S310
-            return judge_answer(json.load(reply), arguments.answer)
+        return judge_answer(_request(arguments, "/v1/chat/completions", body), known)
     except urllib.error.HTTPError as error:
         return f"a completion got HTTP {error.code}: {error.read(300).decode(errors='replace')}"
     except (OSError, http.client.HTTPException) as error:
         return f"a completion got no answer: {error}"
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         return f"a completion came back in a form that is not a chat completion: {error!r}"
 
 
-def _log(arguments: Arguments) -> list[str]:
-    if arguments.unit is None:
-        return []
-    command = [
-        "journalctl",
-        "--unit",
-        arguments.unit,
-        "--lines",
-        str(arguments.log_lines),
-        "--output=cat",
-        "--no-pager",
-    ]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=30).stdout.splitlines()
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return [f"(journalctl: {error})"]
+def _request(arguments: Arguments, path: str, body: dict[str, Any] | None) -> Any:
+    headers = {"Content-Type": "application/json"}
+    if arguments.api_key_file:
+        headers["Authorization"] = f"Bearer {Path(arguments.api_key_file).read_text().strip()}"
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{arguments.url}{path}", data, headers)  # noqa: S310 - our own server
+    with urllib.request.urlopen(request, timeout=arguments.request_timeout_s) as reply:  # noqa: S310
+        return json.load(reply)
 
 
 def _event(event: str, began: float, **more: object) -> None:

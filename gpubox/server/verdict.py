@@ -26,6 +26,8 @@ class Known(Model):
     cure: str
     source: str
     """Upstream thread, or where it was seen or read."""
+    ends: bool = False
+    """A start that says this is given up, even if the process stays (ranks that survive wait 300 s: sglang#32021)."""
 
 
 class Phase(Model):

@@ -1,0 +1,29 @@
+"""What the probe needs to know of SGLang's log, and what a failed start tells people."""
+
+from typing import Any
+
+from gpubox.server import verdict
+
+LIMITS_S = {"start": 900.0, "connect": 300.0, "capture": 1500.0, "warm-up": 900.0}
+"""Phase -> seconds. Loading has no limit of its own: 7-8 minutes are usual on 8 cards, more from a cold disk. NCCL that
+cannot connect hangs for ever (start takes Python's imports, 80 s on two busy cores); a capture once ran 36 minutes
+without end (sglang#29580); kernels are compiled in the warm-up."""
+
+
+def about_log() -> dict[str, Any]:
+    """Arguments of the probe (gpubox.server.probe.Arguments) that come from the verdict's table."""
+    table = verdict.table()
+    return {
+        "phases": [[phase.name, phase.pattern] for phase in table.phases],
+        "telling": [known.pattern for known in table.lines if known.kind == "fatal"],
+        "fatal": [known.pattern for known in table.lines if known.ends],
+        "limits_s": LIMITS_S,
+    }
+
+
+def story(event: dict[str, Any]) -> str:
+    """A `failed` event of the probe for people: the cause, the verdict on the log, the log's last lines."""
+    lines = [*event.get("telling", []), *event.get("log", [])]
+    said = verdict.cause(lines)
+    parts = [event.get("cause", "no cause given"), *([f"the log says: {said}"] if said else [])]
+    return "\n".join([*parts, *(f"    | {line}" for line in event.get("log", []))])
