@@ -17,6 +17,10 @@ RECORDED = {  # log: phase reached, headline (None: nothing fatal), slow
     "missing-model": ("import", "no-such-model", set()),
     "missing-model-hub": ("import", "model-not-fetched", set()),
     "truncated": ("load", "short-shard", set()),
+    "port-used": ("warm-up", "address-in-use", {"no-graphs"}),
+    "unknown-arch": ("load", "model-unknown-to-sglang", set()),
+    "unknown-type": ("import", "transformers-too-old", set()),
+    "scheduler-killed": ("ready", "host-memory", {"no-graphs"}),
 }
 
 LINES = [line.split("\t") for line in (CASES / "lines.txt").read_text().splitlines()]
