@@ -12,7 +12,7 @@ from typing_extensions import override
 from gpubox.errors import CannotTellError
 from gpubox.facts import files, sections
 from gpubox.facts.files import Entry
-from gpubox.facts.venv_state import MARKER
+from gpubox.facts.venv_state import MARKER, name_of
 
 UV = "/opt/gpubox/uv/bin/uv"
 """The installer on a box, in a small venv of its own."""
@@ -82,12 +82,12 @@ def parse(answer: str) -> Venv:
     state = json.loads(answer)
     changed: dict[str, list[str]] = {}
     for folder in state["changed"]:
-        changed.setdefault(_split(folder)[0], []).append(folder)
+        changed.setdefault(name_of(folder), []).append(folder)
     return Venv(
         kind="whole",
         python=state["python"],
         implementation=state["implementation"],
-        packages=dict(map(_split, state["folders"])),
+        packages={name_of(folder): _version(folder) for folder in state["folders"]},
         changed=changed,
         config_changed=state["config_changed"],
     )
@@ -104,7 +104,5 @@ def _look(path: str) -> StringCommand:
     )
 
 
-def _split(folder: str) -> tuple[str, str]:
-    """Name and version out of NAME-VERSION.dist-info; the name as PyPI normalises it."""
-    name, _, version = folder.removesuffix(".dist-info").partition("-")
-    return name.replace("_", "-").replace(".", "-").lower(), version
+def _version(folder: str) -> str:
+    return folder.removesuffix(".dist-info").partition("-")[2]

@@ -1,7 +1,10 @@
 """Say what a venv holds, as one line of JSON. Runs on the box, with the venv's own Python: standard library only.
 
-    python -I -S -c SCRIPT VENV          look
-    python -I -S -c SCRIPT VENV record   remember the packages' metadata as it is now, then look
+    python -I -S -c SCRIPT VENV                     look
+    python -I -S -c SCRIPT VENV made                remember pyvenv.cfg as it is now
+    python -I -S -c SCRIPT VENV installed NAME...   remember the metadata of these packages as it is now
+
+What is remembered is only what was just written: to remember all would vouch for damage that nobody has looked at yet.
 
 Reads the folders NAME-VERSION.dist-info alone (about a thousand small files), never the packages: 0.1 s for 110.
 """
@@ -20,7 +23,7 @@ MARKER = "gpubox.json"
 def look(venv: Path) -> dict[str, object]:
     """What the venv holds; `changed` are folders whose files are not those that were recorded."""
     digests = _digests(venv)
-    config, recorded = _recorded(venv)
+    config, recorded = recorded_in(venv)
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -30,9 +33,36 @@ def look(venv: Path) -> dict[str, object]:
     }
 
 
-def record(venv: Path) -> None:
-    """Remember the present state in the marker: written beside, synced, renamed."""
-    state = {"made_by": "gpubox", "config": _digest([venv / "pyvenv.cfg"]), "folders": _digests(venv)}
+def made(venv: Path) -> None:
+    """Remember pyvenv.cfg; what is remembered of packages stays."""
+    _record(venv, _digest([venv / "pyvenv.cfg"]), recorded_in(venv)[1])
+
+
+def installed(venv: Path, names: list[str]) -> None:
+    """Remember the metadata of the packages `names`, and forget that of packages that are gone."""
+    config, folders = recorded_in(venv)
+    digests = _digests(venv)
+    fresh = {folder: digest for folder, digest in digests.items() if name_of(folder) in names}
+    _record(venv, config, {**{f: d for f, d in folders.items() if f in digests}, **fresh})
+
+
+def name_of(folder: str) -> str:
+    """Name of the package whose metadata lies in NAME-VERSION.dist-info, as PyPI normalises it."""
+    return folder.partition("-")[0].replace("_", "-").replace(".", "-").lower()
+
+
+def recorded_in(venv: Path) -> tuple[str, dict[str, str]]:
+    """Digests of pyvenv.cfg and of each folder out of the marker; one that cannot be read vouches for nothing."""
+    try:
+        state = json.loads((venv / MARKER).read_text())
+        return str(state["config"]), dict(state["folders"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "", {}
+
+
+def _record(venv: Path, config: str, folders: dict[str, str]) -> None:
+    """Written beside, synced, renamed."""
+    state = {"made_by": "gpubox", "config": config, "folders": folders}
     beside = venv / (MARKER + ".new")
     with beside.open("w") as file:
         json.dump(state, file, indent=0)
@@ -55,16 +85,13 @@ def _digest(files: list[Path]) -> str:
     return total.hexdigest()
 
 
-def _recorded(venv: Path) -> tuple[str, dict[str, str]]:
-    """Digests of pyvenv.cfg and of each folder out of the marker; one that cannot be read vouches for nothing."""
-    try:
-        state = json.loads((venv / MARKER).read_text())
-        return str(state["config"]), dict(state["folders"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "", {}
-
-
 if __name__ == "__main__":
-    if sys.argv[2:] == ["record"]:
-        record(Path(sys.argv[1]))
-    print(json.dumps(look(Path(sys.argv[1]))))
+    match Path(sys.argv[1]), sys.argv[2:]:
+        case folder, []:
+            print(json.dumps(look(folder)))
+        case folder, ["made"]:
+            made(folder)
+        case folder, ["installed", *packages]:
+            installed(folder, packages)
+        case _:
+            sys.exit(__doc__)

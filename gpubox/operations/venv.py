@@ -47,7 +47,7 @@ def environment(path: str, python: str, look: Callable[[], Venv]) -> Commands:
         return
     venv, make = QuoteString(path), StringCommand(UV, "venv --quiet --no-project --python", QuoteString(python))
     if found.kind == "whole" and fits:
-        yield StringCommand(make, "--allow-existing", venv, "&&", _record(path))
+        yield StringCommand(make, "--allow-existing", venv, "&&", _remember(path, "made"))
         return
     if found.kind == "foreign":
         aside = f"{path}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -55,7 +55,7 @@ def environment(path: str, python: str, look: Callable[[], Venv]) -> Commands:
     elif found.kind != "absent":
         yield StringCommand("rm -rf", venv)
     # uv takes another Python of this version where the distribution has none, and that is a download.
-    yield shown(StringCommand(make, venv, "&&", _record(path)), f"making a venv of Python {python}")
+    yield shown(StringCommand(make, venv, "&&", _remember(path, "made")), f"making a venv of Python {python}")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def packages(
         some = ", ".join(differing[:3]) + (", ..." if len(differing) > 3 else "")
         yield shown(_install(path, offer), f"installing {len(differing)} of {len(wanted)} packages ({some})")
     if extra or differing:
-        yield _record(path)
+        yield _remember(path, "installed", *differing)
 
 
 @operation()
@@ -113,16 +113,13 @@ def source_built(path: str, build: SourceBuild, requirements: str, look: Callabl
     home = f"/usr/local/cuda-{build.cuda}"
     variables = {"CUDA_HOME": home, **build.environment}
     assignments = (QuoteString(f"{name}={value}") for name, value in variables.items())
+    from_source = "--no-deps --require-hashes --no-build-isolation --no-binary :all: --reinstall-package"
     command = StringCommand(
-        *("env", *assignments, StringCommand("PATH=", QuoteString(f"{home}/bin"), ":$PATH", _separator="")),
-        *(
-            _pip("install", path),
-            "--no-deps --require-hashes --no-build-isolation --no-binary :all: --reinstall-package",
-        ),
-        *(QuoteString(build.package), "-r", QuoteString(requirements)),
+        *("env", *assignments, StringCommand("PATH=", QuoteString(f"{home}/bin"), ':"$PATH"', _separator="")),
+        *(_pip("install", path), from_source, QuoteString(build.package), "-r", QuoteString(requirements)),
     )
     yield shown(command, f"compiling {build.package} {build.version} with CUDA {build.cuda}")
-    yield _record(path)
+    yield _remember(path, "installed", build.package)
 
 
 def _install(path: str, offer: Offer) -> StringCommand:
@@ -147,6 +144,6 @@ def _remove_folders(path: str, folders: list[str]) -> StringCommand:
     return StringCommand(site, *(QuoteString(folder) for folder in folders))
 
 
-def _record(path: str) -> StringCommand:
+def _remember(path: str, what: str, *names: str) -> StringCommand:
     python, script = QuoteString(f"{path}/bin/python"), QuoteString(SCRIPT)
-    return StringCommand(python, "-I -S -c", script, QuoteString(path), "record >/dev/null")
+    return StringCommand(python, "-I -S -c", script, *(QuoteString(word) for word in (path, what, *names)))
