@@ -11,7 +11,7 @@ from gpubox.lab import shell
 
 @dataclass(frozen=True)
 class Deb:
-    """One package; `trees`, `texts` and `links` map absolute targets to files here, to content, and to where they point."""
+    """One package; `trees`, `texts` and `links` map absolute targets to files here, to content, to where they point."""
 
     name: str
     version: str

@@ -68,7 +68,7 @@ def down(purge: bool = False) -> None:
             shutil.rmtree(folder, ignore_errors=True)
         record.forget()
     if purge:
-        shutil.rmtree(paths.state())
+        shutil.rmtree(paths.state(), ignore_errors=True)
 
 
 def reset(name: str) -> float:
@@ -85,9 +85,8 @@ def reset(name: str) -> float:
             roots.ensure_box(name, lab.box_stack())
         lxc.start(name)
         lxc.wait_for_ssh([_PVE, *lab.names] if name == _PVE else [name])
-        seconds = time.monotonic() - begun
         roots.empty_trash()
-    return seconds
+    return time.monotonic() - begun
 
 
 def remajor() -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 import ipaddress
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from gpubox.lab import paths, shell
@@ -54,12 +53,17 @@ def default_link() -> tuple[str, int]:
     return name, 1500 if name == "lo" else int(json.loads(shell.run("ip", "-j", "link", "show", name))[0]["mtu"])
 
 
+def links() -> set[str]:
+    """The network links of this machine."""
+    return {str(link["ifname"]) for link in json.loads(shell.run("ip", "-j", "link"))}
+
+
 def up() -> bool:
     """Make bridge, table and settings as they must be; whether anything was changed."""
     link, mtu = default_link()
     _save_settings()
     changed = [_set(name, value) for name, value in SYSCTLS.items()]
-    if not Path("/sys/class/net", BRIDGE).exists():
+    if BRIDGE not in links():
         shell.run("ip", "link", "add", BRIDGE, "type", "bridge")
         changed.append(True)
     here = json.loads(shell.run("ip", "-j", "addr", "show", BRIDGE))[0]
@@ -74,15 +78,21 @@ def up() -> bool:
 
 
 def down() -> None:
-    """Take bridge and table away and give the kernel settings their old values back."""
-    if Path("/sys/class/net", BRIDGE).exists():
+    """Take bridge and table away and give the kernel settings their old values back; nothing that is not the lab's."""
+    if not is_ours():
+        return
+    if BRIDGE in links():
         shell.run("ip", "link", "delete", BRIDGE)
     if shell.succeeds("nft", "list", "table", "ip", TABLE):
         shell.run("nft", "delete", "table", "ip", TABLE)
-    saved = _saved()
-    for name, value in saved.items():
+    for name, value in json.loads(_saved_path().read_text()).items():
         _path(name).write_text(f"{value}\n")
-    _saved_path().unlink(missing_ok=True)
+    _saved_path().unlink()
+
+
+def is_ours() -> bool:
+    """Whether the lab made the bridge that is there: it saves the kernel settings before anything else."""
+    return _saved_path().exists()
 
 
 def _set(name: str, wanted: int) -> bool:
@@ -99,19 +109,9 @@ def _save_settings() -> None:
         write(_saved_path(), json.dumps({name: int(_path(name).read_text()) for name in SYSCTLS}))
 
 
-def _saved() -> Mapping[str, int]:
-    found: dict[str, int] = json.loads(_saved_path().read_text()) if _saved_path().exists() else {}
-    return found
-
-
 def _saved_path() -> Path:
     return paths.state() / "sysctls-before.json"
 
 
 def _path(name: str) -> Path:
     return Path("/proc/sys", *name.split("."))
-
-
-def is_ours() -> bool:
-    """Whether the lab made the bridge that is there: settings were saved before it."""
-    return _saved_path().exists()

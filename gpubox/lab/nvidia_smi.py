@@ -192,7 +192,7 @@ def _p2p(live: Live, cards: list[Card]) -> str:
 
 def _table(live: Live, cards: list[Card]) -> str:
     rule = "+-----------------------------------------+------------------------+----------------------+"
-    head = f"| NVIDIA-SMI {live['driver']:<22}Driver Version: {live['driver']:<15}CUDA Version: {live['cuda']:<9}|"
+    head = f"| NVIDIA-SMI {live['driver']:<23}Driver Version: {live['driver']:<15}CUDA Version: {live['cuda']:<9}|"
     lines = [
         time.strftime("%a %b %d %H:%M:%S %Y       "),
         "+" + "-" * 89 + "+",
@@ -210,8 +210,8 @@ def _table(live: Live, cards: list[Card]) -> str:
         memory = f"{card['memory.used']}MiB / {card['memory.total']:>6}MiB"
         mig = str(card.get("mig.mode.current", "N/A"))
         lines += [
-            f"| {card['index']:>3}  {name:<29}On  |   {card['pci.bus_id']} Off |                    0 |",
-            f"| N/A {card['temperature.gpu']:>4}C {card['pstate']:>5} {power:>24} | {memory:>22} |" + idle,
+            f"| {card['index']:>3}  {name:<31}On  |   {card['pci.bus_id']} Off |                    0 |",
+            f"| N/A {card['temperature.gpu']:>4}C {card['pstate']:>5} {power:>23} | {memory:>22} |" + idle,
             f"|                                         |                        |{mig:>21} |",
             rule,
         ]

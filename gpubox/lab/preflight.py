@@ -23,6 +23,7 @@ PROGRAMS = {  # program: Debian package
     "setpriv": "util-linux",
 }
 _NEEDED_GIB = 12
+_NARROW = 16
 _NAMESPACES = ("mnt", "pid", "net", "uts", "ipc", "cgroup")
 _CONTROLLERS = ("devices", "memory", "pids", "freezer")
 
@@ -110,7 +111,7 @@ def look() -> Machine:
         controllers=frozenset(p.name for p in Path("/sys/fs/cgroup").iterdir()) if cgroup_layout() else frozenset(),
         free_gib=_free_gib() + _used_by_lab_gib(),
         ours=network.is_ours(),
-        links=frozenset(p.name for p in Path("/sys/class/net").iterdir()),
+        links=frozenset(network.links() if shutil.which("ip") else ()),
         ranges=_other_ranges(),
         missing=tuple(sorted({p for program, p in PROGRAMS.items() if not shutil.which(program)})),
     )
@@ -135,7 +136,9 @@ def install_missing(machine: Machine, say: shell.OnLine) -> None:
 def _taken(machine: Machine) -> str | None:
     if network.BRIDGE in machine.links:
         return f"a link called {network.BRIDGE} that is not the lab's"
-    overlapping = [r for r in machine.ranges if ipaddress.IPv4Network(r).overlaps(network.RANGE)]
+    networks = [ipaddress.IPv4Network(r) for r in machine.ranges]
+    # a wide route (a VPN's 10.0.0.0/8) only loses the lab's 256 addresses
+    overlapping = [str(n) for n in networks if n.overlaps(network.RANGE) and n.prefixlen >= _NARROW]
     return f"addresses {', '.join(overlapping)} in use" if overlapping else None
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 import uuid
 from pathlib import Path
 
@@ -39,13 +40,14 @@ def ensure_hypervisor(stack: Stack) -> bool:
 def discard(folder: Path) -> None:
     """Move a folder out of the way; quick, whatever its size."""
     if folder.exists():
-        _trash().mkdir(exist_ok=True)
-        folder.rename(_trash() / uuid.uuid4().hex)
+        folder.rename(paths.state() / f"trash-{uuid.uuid4().hex}")
 
 
 def empty_trash() -> None:
-    """Delete what was discarded."""
-    shutil.rmtree(_trash(), ignore_errors=True)
+    """Delete what was discarded, in a process that outlives this command: gigabytes take longer than a reset may."""
+    trash = [str(path) for path in paths.state().glob("trash-*")]
+    if trash:
+        subprocess.Popen(["rm", "-rf", *trash], start_new_session=True)
 
 
 def layers_in_use() -> set[Path]:
@@ -83,7 +85,3 @@ def _put(fresh: Path, folder: Path) -> bool:
 
 def _shared() -> list[Path]:
     return clients.folders_here()
-
-
-def _trash() -> Path:
-    return paths.state() / "trash"
