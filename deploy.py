@@ -20,8 +20,9 @@ this = here()
 if isinstance(this, Hypervisor):
     hypervisor(this)  # cards into the containers; restarts one only when its devices changed
 
+connection()  # every host waits here for the hypervisors; ssh again to a container that was restarted
+
 if isinstance(this, Box):
-    connection(this)  # ssh again, if the hypervisor restarted the container
     base(this)  # packages, time zone, limits, kernel settings
     cuda(this)  # toolkits side by side, the system's default
     packages = python_env(this)  # the venv, equal to the stack's locks

@@ -114,3 +114,8 @@ class HypervisorSettings(Model):
 
     kind: Literal["lxc", "proxmox", "incus"] = "lxc"
     """Plain LXC, Proxmox VE or Incus."""
+    uvm_disable_hmm: bool = True
+    """Option of the same name of the module nvidia_uvm (CUDA fails to start on Blackwell with some kernels without)."""
+    kernel_command_line: list[str] = Field(default_factory=list)
+    """Words for the kernel's command line, as `iommu=pt`; they go through the boot loader that the machine uses, and
+    wait for a reboot, which is yours."""

@@ -1,11 +1,14 @@
 """Step `connection`: go on in the same run after the hypervisor restarted the box."""
 
 from gpubox.deploy import step
-from gpubox.inventory import Box
 from gpubox.operations.connection import reconnect
 
 
 @step("Connection")
-def connection(box: Box) -> None:
-    """Connect again if the box was restarted since the run began."""
-    reconnect(name=f"ssh of {box.name} answers")
+def connection() -> None:
+    """Wait for the hypervisors, then connect again to a box that was restarted since the run began.
+
+    Called for every host: pyinfra starts a host's first operation as soon as no earlier one of the *same* host is left
+    (a topological order over hosts), so without an operation that all share, a box would begin beside its hypervisor.
+    """
+    reconnect(name="ssh answers")

@@ -1,27 +1,47 @@
-"""Give each container of this hypervisor its cards."""
+"""Step `hypervisor`: the driver's side of the host, then the cards into each container."""
+
+from functools import partial
 
 from gpubox.deploy import step
+from gpubox.facts.hypervisor_host import NODES_UNIT, HostState
+from gpubox.facts.once import read
 from gpubox.hypervisor.cards import Wanted
+from gpubox.hypervisor.modules import OPTIONS_FILE, options_text
 from gpubox.inventory import Box, Hypervisor
+from gpubox.operations.boot import kernel_command_line
+from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.modules import NODES_SCRIPT, device_nodes, persistence, report
 from gpubox.operations.passthrough import passthrough
+from gpubox.templates import render
 
 
 @step("Hypervisor")
 def hypervisor(this: Hypervisor) -> None:
-    """Passthrough of the cards into each of the boxes that `this` holds, from the driver that runs on it now."""
+    """Bring the driver's nodes and options to this hypervisor's data, and the cards into the boxes that it holds."""
+    wish = this.settings
+    files = [
+        OwnedFile(OPTIONS_FILE, options_text(wish.uvm_disable_hmm)),
+        OwnedFile(NODES_SCRIPT, render("hypervisor-nodes.sh.j2"), mode="755"),
+        OwnedFile(f"/etc/systemd/system/{NODES_UNIT}", render("hypervisor-nodes.service.j2", script=NODES_SCRIPT)),
+    ]
+    look = partial(read, HostState, paths=[file.path for file in files])
+
+    owned_files(name="Module options, device nodes at boot", files=files, look=lambda: look().files)
+    device_nodes(name="Device nodes", look=look)
+    persistence(name="Persistence daemon", look=look)
+    kernel_command_line(name="Kernel command line", words=wish.kernel_command_line, look=look)
     for box in this.boxes:
-        container = box.settings.container
-        if container is None:
-            continue
-        passthrough(
-            name=f"cards of {container.name}",
-            container=container.name,
-            kind=container.kind,
-            gpus=box.settings.gpus,
-            others=_others(box, this),
-            caps=box.settings.gpu_caps,
-            allow_restart=container.allow_restart,
-        )
+        if container := box.settings.container:
+            passthrough(
+                name=f"Cards of {container.name}",
+                container=container.name,
+                kind=container.kind,
+                gpus=box.settings.gpus,
+                others=_others(box, this),
+                caps=box.settings.gpu_caps,
+                allow_restart=container.allow_restart,
+            )
+    report(name="What is pending", wish=wish, look=look)
 
 
 def _others(box: Box, this: Hypervisor) -> dict[str, Wanted]:

@@ -93,9 +93,9 @@ def _questions(kind: Kind) -> dict[str, str]:
     return {
         "program": f"[ -x {program} ] || {{ echo {program}; exit 1; }}",
         "devices": "cat /proc/devices",
-        "nodes": _LIST_NODES,
+        "nodes": nodes.LIST,
         "cards": "cat /proc/driver/nvidia/gpus/*/information",
-        "pci": _LIST_PCI,
+        "pci": cards.LIST,
         "driver": "cat /proc/driver/nvidia/version",
         "cgroup": "grep -E '^[0-9]+:([^:]*,)?devices(,[^:]*)?:' /proc/self/cgroup",
         "config": kind.config_question,
@@ -132,11 +132,6 @@ def _inside(answer: probe.Answer) -> Inside:
     return Inside(present, frozenset(denied), memlock.strip(), tuple(sorted(listening - {22})))
 
 
-_LIST_NODES = """for n in /dev/nvidia* /dev/nvidia-caps/*; do [ ! -c "$n" ] || stat -c '%n %t %T %a' "$n"; done"""
-# display devices (class 0x03....) whose vendor is NVIDIA, with the driver that holds each
-_LIST_PCI = """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
-driver=-; [ ! -e "$d/driver" ] || driver=$(basename "$(readlink -f "$d/driver")")
-echo "${d##*/} $driver";; esac; done"""
 # Opening is the only honest question: a node that is there may still be denied by the device cgroup (EPERM).
 _LOOK = """LC_ALL=C; export LC_ALL; for n in /dev/nvidia* /dev/nvidia-caps/*; do [ -c "$n" ] || continue
 m=$( { : <>"$n"; } 2>&1 ); printf '%s|%s\\n' "$(stat -c '%n %t %T %a' "$n")" "$m"; done; echo ==

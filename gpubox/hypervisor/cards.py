@@ -11,6 +11,12 @@ from gpubox.errors import GpuboxError
 
 Wanted = Literal["all"] | Sequence[int | str]
 
+# display devices (class 0x03....) whose vendor is NVIDIA, with the driver that holds each
+LIST = """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
+driver=-; [ ! -e "$d/driver" ] || driver=$(basename "$(readlink -f "$d/driver")")
+echo "${d##*/} $driver";; esac; done"""
+"""Shell text that prints what `present` reads as `pci_drivers`."""
+
 
 @dataclass(frozen=True)
 class Card:
@@ -24,6 +30,8 @@ class Card:
     minor: int | None = None
     """Number of its node /dev/nvidiaN, which need not be its index; None: the nvidia driver does not hold it."""
     uuid: str | None = None
+    model: str = ""
+    """As NVIDIA RTX PRO 6000 Blackwell Server Edition; empty: not known."""
 
     @override
     def __str__(self) -> str:
@@ -38,7 +46,7 @@ def present(information: str, pci_drivers: str) -> list[Card]:
     """
     told = sorted((_fields(text) for text in re.split(r"(?m)^(?=Model:)", information)), key=lambda card: card["pci"])
     ours = [
-        Card(card["pci"], "nvidia", index, int(card["minor"]), card["uuid"])
+        Card(card["pci"], "nvidia", index, int(card["minor"]), card["uuid"], card["model"])
         for index, card in enumerate(card for card in told if card["pci"])
     ]
     known = {card.pci for card in ours}
@@ -93,6 +101,7 @@ def _fields(text: str) -> dict[str, str]:
         "pci": pci(values.get("Bus Location", "")) if minor.isdigit() else "",
         "minor": minor,
         "uuid": values.get("GPU UUID", ""),
+        "model": values.get("Model", ""),
     }
 
 

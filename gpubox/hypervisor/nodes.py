@@ -9,6 +9,9 @@ from gpubox.errors import GpuboxError
 CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 """Nodes that every CUDA process needs beside those of its cards (libnvidia-container's list of control devices)."""
 
+LIST = """for n in /dev/nvidia* /dev/nvidia-caps/*; do [ ! -c "$n" ] || stat -c '%n %t %T %a' "$n"; done"""
+"""Shell text that prints what `parse` reads."""
+
 
 @dataclass(frozen=True, order=True)
 class Node:

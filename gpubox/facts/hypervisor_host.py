@@ -1,0 +1,150 @@
+"""What a hypervisor itself is like: driver, device nodes, kernels, boot loader, links between cards."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyinfra.api.facts import FactBase
+from typing_extensions import override
+
+from gpubox.facts import files
+from gpubox.facts.files import Entry
+from gpubox.hypervisor import boot, cards, dkms, links, nodes, probe
+from gpubox.hypervisor.boot import BootFiles
+from gpubox.hypervisor.cards import Card
+from gpubox.hypervisor.dkms import Kernel, NextBoot
+from gpubox.hypervisor.nodes import Node
+
+NODES_UNIT = "gpubox-nvidia-nodes.service"
+PERSISTENCE_UNIT = "nvidia-persistenced.service"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A systemd unit: its file's state (`enabled`, `disabled`, ...; empty: there is none), and what it does now."""
+
+    file_state: str
+    active: str
+    stale: bool
+    """Its file changed since systemd read it."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """The hypervisor. What is absent is None or empty, never a guess."""
+
+    proc_devices: str
+    nodes: dict[str, Node]
+    cards: list[Card]
+    driver_text: str
+    """Text of /proc/driver/nvidia/version; empty: no driver."""
+    licence: str | None
+    """Of the nvidia module for the running kernel; None: modinfo knows none."""
+    hmm: str | None
+    """Live value of nvidia_uvm's uvm_disable_hmm; None: the module is not loaded or has no such parameter."""
+    options: str
+    """Lines `FILE:options ...` about nvidia modules in modprobe.d."""
+    users: int
+    """Processes that hold an NVIDIA device open, those inside containers too."""
+    units: dict[str, Unit]
+    kernels: list[Kernel]
+    next_boot: NextBoot
+    boot_files: BootFiles
+    command_line: str
+    """Of the running kernel."""
+    iommu: dict[str, str]
+    lspci: str | None
+    """Text of `lspci -vvv`; None: there is no lspci."""
+    aspm: str
+    proxmox: bool
+    files: dict[str, Entry]
+
+
+class HostState(FactBase[Host]):
+    """One composite fact: the hypervisor, and what lies at `paths`."""
+
+    @override
+    def command(self, paths: Sequence[str]) -> str:
+        return probe.script({**_QUESTIONS, "files": files.section(paths).get_raw_value()})
+
+    @override
+    def process(self, output: list[str]) -> Host:
+        found = probe.answers(output)
+        return Host(
+            proc_devices=found["devices"].expect(0, what="/proc/devices"),
+            nodes=nodes.parse(found["nodes"].expect(0, what="device nodes")),
+            cards=cards.present(found["cards"].text, found["pci"].expect(0, what="PCI devices")),
+            driver_text=found["driver"].text,
+            licence=found["licence"].text.strip() or None,
+            hmm=found["hmm"].text.strip() or None,
+            options=found["options"].expect(0, 1, 2, what="modprobe.d"),
+            users=int(found["users"].expect(0, what="processes that hold a card")),
+            units=_units(found["units"].text),
+            kernels=dkms.parse(found["kernels"].expect(0, what="installed kernels")),
+            next_boot=_next_boot(found["running"].text, found["pin"].text, found["grub-default"].text),
+            boot_files=_boot_files(found),
+            command_line=found["cmdline"].expect(0, what="/proc/cmdline"),
+            iommu=links.parse_iommu(found["iommu"].expect(0, what="IOMMU groups")),
+            lspci=found["lspci"].text if found["lspci"].yes("lspci", no=(127,)) else None,
+            aspm=found["aspm"].text,
+            proxmox=found["proxmox"].yes("Proxmox"),
+            files=files.parse(found["files"].expect(0, what="files").splitlines()),
+        )
+
+
+def _units(text: str) -> dict[str, Unit]:
+    """From `systemctl show`: one paragraph a unit; a unit that is not there has an empty UnitFileState."""
+    found = {}
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        values = dict(line.split("=", 1) for line in paragraph.splitlines() if "=" in line)
+        if "Id" in values:
+            stale = values.get("NeedDaemonReload") == "yes"
+            found[values["Id"]] = Unit(values.get("UnitFileState", ""), values.get("ActiveState", ""), stale)
+    return found
+
+
+def _next_boot(running: str, pins: str, grub_default: str) -> NextBoot:
+    pin = next(iter(pins.split()), "")
+    found = re.findall(r"^\s*GRUB_DEFAULT=[\"']?([^\"'\n]*)", grub_default, re.M)
+    return NextBoot(running.strip(), pin, found[-1].strip() if found else "0")
+
+
+def _boot_files(found: dict[str, probe.Answer]) -> BootFiles:
+    def text(name: str) -> str | None:
+        return found[name].text if found[name].rc == 0 else None
+
+    return BootFiles(
+        text("proxmox-boot"), found["grub"].rc == 0, text("kernel-cmdline"), text("ours"), found["marker"].rc == 0
+    )
+
+
+# pins: the one for the next boot alone comes first, since it wins
+_QUESTIONS = {
+    "devices": "cat /proc/devices",
+    "nodes": nodes.LIST,
+    "cards": "cat /proc/driver/nvidia/gpus/*/information",
+    "pci": cards.LIST,
+    "driver": "cat /proc/driver/nvidia/version",
+    "licence": "/sbin/modinfo -F license nvidia",
+    "hmm": "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm",
+    "options": "grep -HsE '^[[:space:]]*options[[:space:]]+nvidia' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf",
+    "users": "find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null | cut -d/ -f3 | sort -u | wc -l",
+    "units": f"systemctl show -p Id,UnitFileState,ActiveState,NeedDaemonReload {NODES_UNIT} {PERSISTENCE_UNIT}",
+    "kernels": """for k in /lib/modules/*; do [ -d "$k" ] || continue; v=${k##*/}; i=0; h=0; m=0
+[ ! -e "/boot/vmlinuz-$v" ] || i=1; [ ! -e "$k/build/Makefile" ] || h=1
+[ -z "$(find "$k" -name 'nvidia*.ko*' -print -quit)" ] || m=1; echo "$v $i $h $m"; done""",
+    "running": "uname -r",
+    "pin": "cat /etc/kernel/next-boot-pin /etc/kernel/proxmox-boot-pin",
+    "grub-default": "cat /etc/default/grub /etc/default/grub.d/*.cfg",
+    "proxmox-boot": "[ -s /etc/kernel/proxmox-boot-uuids ] && /usr/sbin/proxmox-boot-tool status 2>&1",
+    "grub": "[ -d /boot/grub ] && [ -x /usr/sbin/update-grub ]",
+    "kernel-cmdline": f"cat {boot.CMDLINE_FILE}",
+    "ours": f"cat {boot.GRUB_FILE}",
+    "marker": f"[ -e {boot.MARKER} ]",
+    "cmdline": "cat /proc/cmdline",
+    "iommu": """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
+t=-; [ ! -e "$d/iommu_group/type" ] || t=$(cat "$d/iommu_group/type"); echo "${d##*/} $t";; esac; done""",
+    "lspci": "lspci -vvv",
+    "aspm": "cat /sys/module/pcie_aspm/parameters/policy",
+    "proxmox": "[ -x /usr/sbin/pct ]",
+}

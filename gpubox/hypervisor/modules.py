@@ -1,0 +1,56 @@
+"""The kernel modules' options and licence: what the file says, and what the running module really has."""
+
+import re
+from collections.abc import Sequence
+
+from gpubox.hypervisor.cards import Card
+
+OPTIONS_FILE = "/etc/modprobe.d/gpubox-nvidia.conf"
+OPEN_LICENCE = "Dual MIT/GPL"
+_BLACKWELL = re.compile(r"Blackwell|RTX 50[5-9]0|\bG?B[123]00\b", re.I)
+
+
+def options_text(uvm_disable_hmm: bool) -> str:
+    """Our whole file for modprobe. A line in a shared file would read as present even when commented out."""
+    value = int(uvm_disable_hmm)
+    why = "# CUDA's start fails on Blackwell with some kernels: NVIDIA/open-gpu-kernel-modules#797 and #901"
+    return f"# written by gpubox\n{why}\noptions nvidia_uvm uvm_disable_hmm={value}\n"
+
+
+def conflicts(options: str, uvm_disable_hmm: bool) -> list[str]:
+    """Other files' lines that set the same option otherwise; `options`: lines `FILE:options ...` of modprobe.d."""
+    lines = []
+    for line in options.splitlines():
+        file, _, text = line.partition(":")
+        found = re.match(r"\s*options\s+nvidia[_-]uvm\s.*\buvm_disable_hmm=(\S+)", text)
+        if found and file != OPTIONS_FILE and _true(found.group(1)) != uvm_disable_hmm:
+            lines.append(f"{file} sets uvm_disable_hmm={found.group(1)} as well: remove that line, the later file wins")
+    return lines
+
+
+def pending_reload(live: str | None, uvm_disable_hmm: bool, users: int) -> str | None:
+    """What is pending when the running module has another value than the file; None: it has the right one.
+
+    `live`: the text of the module's parameter, None: the module is not loaded. `users`: processes that hold a card.
+    """
+    if live is None or _true(live.strip()) == uvm_disable_hmm:
+        return None
+    how = "modprobe -r nvidia_uvm && modprobe nvidia_uvm, or a reboot; then run again: its device number may change"
+    held = f"{users} processes hold the cards: stop what serves first; then " if users else ""
+    differ = f"nvidia_uvm runs with uvm_disable_hmm={live.strip()}, the file says {int(uvm_disable_hmm)}"
+    return f"pending reload: {differ}; {held}{how}"
+
+
+def closed_modules(version_text: str, licence: str | None, cards: Sequence[Card]) -> str | None:
+    """What is wrong when a Blackwell card is driven by the proprietary modules (its cards do not start); else None."""
+    needing = [card for card in cards if _BLACKWELL.search(card.model)]
+    if not needing or "Open Kernel Module" in version_text or licence in {None, OPEN_LICENCE}:
+        return None
+    return (
+        f"the nvidia module's licence is {licence}: {needing[0].model} and later cards are driven only by the open "
+        f"modules ({OPEN_LICENCE}); install the -open driver package of the same version"
+    )
+
+
+def _true(value: str) -> bool:
+    return value in {"1", "Y", "y"}

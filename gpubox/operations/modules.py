@@ -1,0 +1,75 @@
+"""The driver on the hypervisor: its device nodes now and after each boot, its persistence daemon."""
+
+from collections.abc import Callable, Generator
+
+from pyinfra import logger
+from pyinfra.api.command import QuoteString, StringCommand
+from pyinfra.api.exceptions import OperationError
+from pyinfra.api.operation import operation
+from pyinfra.context import host
+
+from gpubox.errors import GpuboxError
+from gpubox.facts.hypervisor_host import NODES_UNIT, PERSISTENCE_UNIT, Host
+from gpubox.hypervisor import nodes
+from gpubox.hypervisor.pending import advice, pending
+from gpubox.settings import HypervisorSettings
+
+NODES_SCRIPT = "/usr/local/sbin/gpubox-nvidia-nodes"
+
+
+@operation()
+def device_nodes(look: Callable[[], Host]) -> Generator[StringCommand, None, None]:
+    """Make the driver's device nodes that are missing, or whose numbers are not the kernel's; at each boot too.
+
+    Files of script and unit are put before by the same step.
+
+    + look: gives the hypervisor's state
+    """
+    found = look()
+    try:
+        wanted = nodes.needed(found.proc_devices, [card.minor for card in found.cards if card.minor is not None])
+    except GpuboxError as error:
+        raise OperationError(f"{host.name}: {error.message}") from error
+    unit = found.units.get(NODES_UNIT)
+    if unit is None or unit.file_state != "enabled":
+        yield StringCommand("systemctl", "enable", NODES_UNIT)
+    elif unit.stale:
+        yield StringCommand("systemctl", "daemon-reload")
+    if wrong := nodes.wrong(wanted, found.nodes):
+        logger.warning(f"{host.print_prefix}device nodes of the driver: {'; '.join(wrong)}")
+        yield StringCommand(QuoteString(NODES_SCRIPT))
+
+
+@operation()
+def persistence(look: Callable[[], Host]) -> Generator[StringCommand, None, None]:
+    """Run NVIDIA's persistence daemon where its package is installed: on the host only, never in a container.
+
+    Without it a card that nobody uses loses its state, and the next user waits for its start
+    (shader-slang/slang#10659).
+
+    + look: gives the hypervisor's state
+    """
+    unit = look().units.get(PERSISTENCE_UNIT)
+    if unit is None or unit.file_state in {"", "masked"}:
+        return
+    # NVIDIA's package ships it `static`, started by udev; then only a start is possible
+    startable = unit.file_state in {"enabled", "static"}
+    if not startable:
+        yield StringCommand("systemctl", "enable", "--now", PERSISTENCE_UNIT)
+    elif unit.active != "active":
+        yield StringCommand("systemctl", "start", PERSISTENCE_UNIT)
+
+
+@operation()
+def report(wish: HypervisorSettings, look: Callable[[], Host]) -> Generator[StringCommand, None, None]:
+    """Say what is pending on the hypervisor, and what may disturb its cards; changes nothing.
+
+    + wish: the hypervisor's settings
+    + look: gives its state
+    """
+    found = look()
+    for line in pending(found, wish):
+        logger.warning(f"{host.print_prefix}{line}")
+    for line in advice(found):
+        logger.info(f"{host.print_prefix}for peer-to-peer copies: {line}")
+    yield from ()
