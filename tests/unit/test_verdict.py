@@ -17,8 +17,10 @@ RECORDED = {  # log: phase reached, headline (None: nothing fatal), slow
     "missing-model": ("import", "no-such-model", set()),
     "missing-model-hub": ("import", "model-not-fetched", set()),
     "truncated": ("load", "short-shard", set()),
-    "port-used": ("warm-up", "address-in-use", {"no-graphs"}),
-    "unknown-arch": ("load", "model-unknown-to-sglang", set()),
+    "no-device": ("connect", "torch-without-cuda", set()),
+    # The warm-up of SGLang itself was answered by the server that holds the port: it says ready, then ends.
+    "port-used": ("ready", "address-in-use", {"no-graphs"}),
+    "unknown-arch": ("connect", "model-unknown-to-sglang", set()),
     "unknown-type": ("import", "transformers-too-old", set()),
     "scheduler-killed": ("ready", "host-memory", {"no-graphs"}),
 }
