@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
@@ -22,6 +23,7 @@ from typing import Any
 
 READY, NOT_READY, CANNOT_TELL = 0, 1, 2
 POLL_S = 1.0
+PROC = Path("/proc")
 LONG_PROMPT_CHARACTERS = 8000
 TEXT = "The sea is wide and blue, and the wind moves the waves along the shore where people walk in the evening. "
 
@@ -91,6 +93,8 @@ class Look:
     """In words, where there is no status."""
     lines: tuple[str, ...] = ()
     """What the log got since the last look."""
+    foreign: str | None = None
+    """The process that listens on the port and is not the unit's."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,8 @@ def decide(before: Progress, look: Look) -> Decision:
     progress = _with_lines(before, look)
     if (cause := _unit_failed(progress, look.unit)) is not None:
         return Decision("failed", progress, cause)
+    if look.foreign is not None:  # its answers would pass for ours, even in SGLang's own warm-up
+        return Decision("failed", progress, f"{look.foreign} listens on the port, not the unit")
     if progress.restarts is None and look.unit is not None:
         progress = replace(progress, restarts=look.unit.restarts)
     if look.health == 200:
@@ -214,7 +220,7 @@ def _follow(arguments: Arguments, began: float) -> int:
 def _look(arguments: Arguments, log: "_Log", began: float) -> Look:
     unit = _unit(arguments.unit, log) if arguments.unit else None
     health, said = _health(arguments)
-    return Look(time.monotonic() - began, unit, health, said, log.new())
+    return Look(time.monotonic() - began, unit, health, said, log.new(), _foreign(arguments))
 
 
 def _with_lines(progress: Progress, look: Look) -> Progress:
@@ -261,6 +267,30 @@ def _unit_failed(progress: Progress, unit: Unit | None) -> str | None:
     if unit.active in {"inactive", "deactivating"}:
         return f"the unit is {unit.active}: {ended}"
     return None
+
+
+def _foreign(arguments: Arguments) -> str | None:
+    if arguments.unit is None:
+        return None
+    sockets = _listening(urllib.parse.urlsplit(arguments.url).port or 80)
+    for process in PROC.glob("[0-9]*") if sockets else ():
+        try:
+            mine = f"/{arguments.unit}" in (process / "cgroup").read_text()
+            if not mine and sockets & {str(link.readlink()) for link in (process / "fd").iterdir()}:
+                return f"process {process.name} ({(process / 'comm').read_text().strip()})"
+        except OSError:  # it ended meanwhile, or is not ours to see
+            continue
+    return None
+
+
+def _listening(port: int) -> set[str]:
+    found = set()
+    for table in (PROC / "net/tcp", PROC / "net/tcp6"):
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and int(local.rpartition(":")[2], 16) == port:
+                found.add(f"socket:[{inode}]")
+    return found
 
 
 class _Log:

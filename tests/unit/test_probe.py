@@ -225,8 +225,10 @@ def unit(active: str, sub: str, result: str, box: Path) -> None:
     (box / "unit").write_text("\n".join([*lines, "ExecMainStatus=1", "InvocationID=abc", ""]))
 
 
-def run(arguments: dict[str, Any], path: Path) -> tuple[int, list[dict[str, Any]]]:
-    command = [sys.executable, "-I", probe.__file__]
+def run(arguments: dict[str, Any], path: Path, proc: str = "/nowhere") -> tuple[int, list[dict[str, Any]]]:
+    """As the box runs it; by default nobody can be seen to listen."""
+    script = Path(probe.__file__).read_text().replace('Path("/proc")', f"Path({proc!r})")
+    command = [sys.executable, "-I", "-c", script]
     environment = {"PATH": f"{path}:/usr/bin:/bin"}
     done = subprocess.run(command, input=json.dumps(arguments), capture_output=True, text=True, env=environment)
     assert done.stderr == ""
@@ -276,6 +278,13 @@ def test_a_server_that_is_healthy_but_no_good(
 def test_one_look_at_a_server_that_is_not_there(box: Path) -> None:
     code, events = run({"url": "http://127.0.0.1:9", "model": "m", "timeout_s": 0}, box)
     assert (code, events[-1]["cause"]) == (1, "not ready after 0 s, in phase start: nothing listens")
+
+
+def test_another_process_on_the_port_is_not_taken_for_the_unit(server: Server, box: Path) -> None:
+    code, events = run({"url": server.url, "model": "m", "unit": "u.service"}, box, proc="/proc")
+    assert code == probe.NOT_READY
+    assert re.fullmatch(r"process \d+ .* listens on the port, not the unit", events[-1]["cause"])
+    assert server.asked == 0
 
 
 def test_a_failed_unit_ends_at_once(box: Path) -> None:
