@@ -1,0 +1,1 @@
+"""Measure: sweep a server, keep records, compare them, show them."""

@@ -1,0 +1,160 @@
+"""The server under test behind one small interface: a systemd service, our own child, or something elsewhere."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+from gpubox.bench.onbox import http, secrets
+from gpubox.bench.onbox.events import Stop, check_interrupted
+from gpubox.bench.onbox.plan import Plan
+
+
+class Server(Protocol):
+    """What the sweep needs of a server."""
+
+    def problem(self) -> str | None:
+        """Why it no longer runs as it did at the start; None: it does, as far as can be seen from here."""
+
+    def describe(self) -> dict[str, Any]:
+        """Its `argv` and `environment` without secrets; empty where they cannot be seen from here."""
+
+    def log(self) -> list[str]:
+        """The last lines of its log."""
+
+    def stop(self) -> None:
+        """Ends it, if it is ours."""
+
+
+def server_of(plan: Plan, folder: Path) -> Server:
+    """The right one for the plan; a child is started."""
+    if plan.command:
+        return Child(plan.command, folder / "server.log")
+    return Service(plan.unit) if plan.unit else Elsewhere()
+
+
+def wait_until_ready(plan: Plan, server: Server) -> float:
+    """Seconds until /health answered. Raises Stop when the server ends, or does not answer within its time."""
+    began = time.monotonic()
+    limit_s = plan.start_timeout_s if plan.command else 30
+    while True:
+        check_interrupted()
+        try:
+            http.get(f"{plan.url}/health", plan.api_key, 5)
+            return round(time.monotonic() - began, 1)
+        except http.NoAnswer as error:
+            said = error
+        if problem := server.problem():
+            raise Stop("failed", f"{problem} before it answered")
+        if time.monotonic() - began > limit_s:
+            raise Stop("cannot tell", f"{plan.url}/health did not answer for {limit_s:.0f} s: {said}")
+        time.sleep(0.5)
+
+
+class Child:
+    """A server that we start and end."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        self._command, self._log = command, log
+        with log.open("xb") as out:
+            self._process = subprocess.Popen(
+                command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+
+    def problem(self) -> str | None:
+        """Its exit code, once it has ended."""
+        code = self._process.poll()
+        return None if code is None else f"the server ended with exit code {code}"
+
+    def describe(self) -> dict[str, Any]:
+        """As it was started."""
+        return _of_process(self._process.pid, self._command)
+
+    def log(self) -> list[str]:
+        """The end of server.log."""
+        return secrets.lines(self._log.read_text(errors="replace")[-8000:].splitlines()[-20:])
+
+    def stop(self) -> None:
+        """SIGTERM to its whole session, SIGKILL after 20 s."""
+        for how, patience_s in ((signal.SIGTERM, 20), (signal.SIGKILL, 20)):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, how)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience_s)
+
+
+class Service:
+    """A systemd unit, which we only watch."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self._first = self._show()
+        if self._first.get("ActiveState") != "active":
+            raise Stop("cannot tell", f"{unit} is {self._first.get('ActiveState', 'unknown')}, not active")
+
+    def problem(self) -> str | None:
+        """A state or a main process other than at the start."""
+        now = self._show()
+        if now == self._first:
+            return None
+        state = f"{now.get('ActiveState')}, result {now.get('Result')}"
+        return f"the server ended during the measurement ({self._unit} is now {state}, {now.get('NRestarts')} restarts)"
+
+    def describe(self) -> dict[str, Any]:
+        """Of the running main process."""
+        return _of_process(int(self._first["MainPID"]), [])
+
+    def log(self) -> list[str]:
+        """The end of the unit's journal."""
+        command = ["journalctl", "--unit", self._unit, "--lines=20", "--output=cat", "--no-pager"]
+        return secrets.lines(_output(command).splitlines())
+
+    def stop(self) -> None:
+        """Nothing: it goes on serving."""
+
+    def _show(self) -> dict[str, str]:
+        keys = "--property=ActiveState,Result,MainPID,NRestarts"
+        found = _output(["systemctl", "show", self._unit, "--no-pager", keys])
+        return dict(line.split("=", 1) for line in found.splitlines() if "=" in line)
+
+
+class Elsewhere:
+    """A server of which only the URL is known."""
+
+    def problem(self) -> str | None:
+        """Cannot be seen from here; failing requests show it."""
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        """Nothing is visible."""
+        return {}
+
+    def log(self) -> list[str]:
+        """Nothing is visible."""
+        return []
+
+    def stop(self) -> None:
+        """Nothing: it is not ours."""
+
+
+def _of_process(pid: int, command: list[str]) -> dict[str, Any]:
+    try:
+        argv = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+        environ = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        argv, environ = [], []
+    variables = dict(entry.split("=", 1) for entry in environ if "=" in entry)
+    return {"argv": secrets.argv(command or argv), "environment": secrets.environment(variables)}
+
+
+def _output(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Stop("cannot tell", f"{command[0]}: {error}") from error
+    if done.returncode != 0:
+        raise Stop("cannot tell", f"{command[0]} exit code {done.returncode}: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,145 @@
+"""gpubox bench: measure a server and keep the record."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpubox import inventory
+from gpubox.bench import show, sweep
+from gpubox.bench.onbox.plan import Plan
+from gpubox.bench.place import RUNS_ON_BOX, Place, here, on_box
+from gpubox.bench.record import Record, dumps
+from gpubox.errors import CannotTellError, GpuboxError
+from gpubox.inventory import Box
+
+SERVICE, LOCAL_PORT = "sglang.service", 30000
+SWEEP = "1,8,64,256,512,1024"
+_PLAN_KEYS = ("concurrency", "input_tokens", "output_tokens", "prompts_per_client", "repeat", "tokenizer")
+KEY_VARIABLE = "GPUBOX_API_KEY"
+
+
+def _numbers(_ctx: click.Context, _option: click.Parameter, value: str) -> list[int]:
+    words = [word.strip() for word in value.split(",")]
+    if not all(word.isdigit() and int(word) > 0 for word in words):
+        raise click.BadParameter(f"{value!r}: positive whole numbers with commas between, as 1,8,64")
+    return list(dict.fromkeys(int(word) for word in words))
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[HOST | -- SERVER_FLAGS...]")
+@click.option("--url", help="Measure the server at this URL instead of HOST's own service.")
+@click.option("--local", is_flag=True, help="Start a server here as a child process; its flags stand after `--`.")
+@click.option("--python", type=click.Path(exists=True, dir_okay=False), help="A Python with SGLang, to run here.")
+@click.option(
+    "--concurrency",
+    callback=_numbers,
+    metavar="N,N,...",
+    default="1,8,64,256,512,1024",
+    show_default=True,
+    help="Clients.",
+)
+@click.option("--input-tokens", type=click.IntRange(1), default=256, show_default=True)
+@click.option("--output-tokens", type=click.IntRange(1), default=256, show_default=True)
+@click.option("--prompts-per-client", type=click.IntRange(1), default=2, show_default=True, help="In every row alike.")
+@click.option("--repeat", type=click.IntRange(1), default=3, show_default=True, help="Whole sweeps, for the spread.")
+@click.option("--patience", type=click.FloatRange(1), default=300, show_default=True, help="Seconds with nothing done.")
+@click.option("--question", help="Asked before and after, at temperature 0. Default: the profile's.")
+@click.option("--answer", help="Its known answer. Default: the profile's, else any plausible one.")
+@click.option("--tokenizer", help="Path or hub name, where the client cannot read the server's own.")
+@click.option("--label", help="What to call the run. Default: the host.")
+@click.option("--runs", type=click.Path(file_okay=False, path_type=Path), default="runs", show_default=True)
+@click.option("--inventory", type=click.Path(dir_okay=False, path_type=Path), help="Default: inventory/lxc.py.")
+@click.option("--json", "as_json", is_flag=True, help="Print the record.")
+def command(words: tuple[str, ...], label: str | None, runs: Path, as_json: bool, **given: Any) -> None:
+    """Measure a server over rising numbers of clients and keep the record below runs/.
+
+    \b
+    gpubox bench HOST                        the service of a box of the inventory
+    gpubox bench HOST --url URL              another server, with the client on HOST
+    gpubox bench --url URL --python PYTHON   another server, with the client here
+    gpubox bench --local --python PYTHON -- --model-path PATH ...   a server of our own, here
+
+    The client is SGLang's own bench_serving. A server that asks for an API key: put it into GPUBOX_API_KEY.
+    Exit codes: 0 every row complete, 1 not so, 2 the server could not be reached or asked.
+    """
+    subject = _subject(words, given)
+    name = label or subject.name
+    if not all(char.isalnum() or char in "._-" for char in name):
+        raise GpuboxError(f"label {name!r}", "letters, digits, dot, dash and underscore: it becomes a folder's name")
+    folder = sweep.new_folder(runs, name).resolve()
+    place, plan = subject.plan(folder)
+    blank = sweep.blank(folder, name, profile=subject.profile)
+    with show.Progress(place.name, plan) as progress:
+        record = sweep.measure(place, plan, blank, folder, progress.event)
+    click.echo(dumps(record) if as_json else show.table(record), nl=False)
+    _verdict(record, folder)
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is to be measured, and from where."""
+
+    name: str
+    given: dict[str, Any]
+    box: Box | None = None
+    server_flags: tuple[str, ...] = ()
+    profile: str | None = None
+
+    def plan(self, folder: Path) -> tuple[Place, Plan]:
+        """The place and the plan, once the run has its folder."""
+        given = self.given
+        raw = str(folder / "raw")
+        place = on_box(self.box) if self.box else here(given["python"])
+        known = self.box.profile.known_answer if self.box and not given["url"] else None
+        plan = Plan(
+            folder=f"{RUNS_ON_BOX}/{folder.name}" if self.box else raw,
+            url=(given["url"] or f"http://127.0.0.1:{self._port()}").rstrip("/"),
+            unit=SERVICE if self.box and not given["url"] else None,
+            command=self._command() if given["local"] else [],
+            patience_s=given["patience"],
+            answer=given["answer"] or (known.answer if known and not given["question"] else None),
+            api_key=os.environ.get(KEY_VARIABLE),
+            **{key: given[key] for key in _PLAN_KEYS},
+        )
+        question = given["question"] or (known.prompt if known else None)
+        return place, replace(plan, question=question) if question else plan
+
+    def _port(self) -> int:
+        if self.box:
+            return self.box.profile.port
+        flags = list(self.server_flags)
+        return int(flags[flags.index("--port") + 1]) if "--port" in flags[:-1] else LOCAL_PORT
+
+    def _command(self) -> list[str]:
+        own = {"--host": "127.0.0.1", "--port": str(LOCAL_PORT)}
+        extra = [word for flag, value in own.items() if flag not in self.server_flags for word in (flag, value)]
+        return [self.given["python"], "-m", "sglang.launch_server", *self.server_flags, *extra]
+
+
+def _subject(words: tuple[str, ...], given: dict[str, Any]) -> _Subject:
+    if given["local"]:
+        if given["url"] or not given["python"] or not words:
+            raise click.UsageError("--local needs --python and the server's flags after `--`, and no --url")
+        return _Subject("local", given, server_flags=words)
+    if len(words) > 1:
+        raise click.UsageError(f"one HOST, not {len(words)}: {' '.join(words)}")
+    if given["url"] and not given["url"].startswith(("http://", "https://")):
+        raise click.UsageError(f"--url {given['url']}: it starts with http:// or https://")
+    if words and not given["python"]:
+        box = inventory.load(given["inventory"]).box(words[0])
+        return _Subject(box.name, given, box, profile=None if given["url"] else box.settings.profile)
+    if given["url"] and given["python"] and not words:
+        return _Subject("url", given)
+    raise click.UsageError("give a HOST, or --url with --python (a Python with SGLang that runs the client here)")
+
+
+def _verdict(record: Record, folder: Path) -> None:
+    click.echo(f"record: {folder / 'record.json'}", err=True)
+    if record.verdict == "complete":
+        return
+    error = CannotTellError if record.verdict == "cannot tell" else GpuboxError
+    log = [note for note in record.notes if note.startswith("server: ")]
+    raise error("\n".join([f"{record.verdict}: {record.problem}", *log[-5:]]))
