@@ -26,6 +26,6 @@ if isinstance(this, Box):
     base(this)  # packages, time zone, limits, kernel settings
     cuda(this)  # toolkits side by side, the system's default
     packages = python_env(this)  # the venv, equal to the stack's locks
-    model(this)  # weights in place
-    server(this, changed=packages.did_change)  # unit and environment, started, restarted on change
+    weights = model(this)  # in place
+    server(this, changed=packages + weights)  # unit and environment, started, restarted on change
     ready(this)  # a real answer

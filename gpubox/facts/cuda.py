@@ -46,13 +46,12 @@ class CudaFact(FactBase[CudaState]):
     @override
     def command(self, toolkits: Sequence[str]) -> StringCommand:
         names = [cuda.KEYRING_PACKAGE, *(cuda.toolkit_package(version) for version in toolkits)]
-        own = StringCommand('. /etc/os-release; p=/etc/apt/sources.list.d/cuda-$(echo "$ID$VERSION_ID" | tr -d .)')
         return sections.script(
             {
                 "distribution": StringCommand('. /etc/os-release; echo "$ID$VERSION_ID"'),
                 "packages": packages.section(names),
                 "files": files.section([cuda.KEYRING_FILE, cuda.SOURCE_FILE]),
-                "own_list": StringCommand(own, '-x86_64.list; test ! -e "$p" || echo "$p"'),
+                "own_list": StringCommand("ls -d /etc/apt/sources.list.d/cuda-*-x86_64.list 2>/dev/null || true"),
                 "nvcc": StringCommand("for v in", *(QuoteString(v) for v in toolkits), "; do", _NVCC, "; done"),
                 "alternatives": StringCommand("update-alternatives --query cuda 2>/dev/null"),
                 "link": StringCommand("readlink -e", LINK, "|| true"),
@@ -61,7 +60,7 @@ class CudaFact(FactBase[CudaState]):
 
     @override
     def process(self, output: list[str]) -> CudaState:
-        found = sections.split(output)
+        found = sections.split(output, alternatives=2)
         entries = files.parse(found["files"].lines)
         entries |= {path: Entry("file") for path in found["own_list"].lines if path}
         return CudaState(
@@ -82,8 +81,6 @@ def _release(line: str) -> tuple[str, str]:
 def _alternatives(section: sections.Section) -> Alternatives | None:
     if section.code == 2:
         return None
-    if section.code != 0:
-        raise ValueError(f"update-alternatives --query cuda ended with {section.code}: {section.lines}")
     fields = [line.split(": ", 1) for line in section.lines if ": " in line]
     head = dict(reversed(fields))
     return Alternatives(

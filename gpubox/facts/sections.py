@@ -24,8 +24,11 @@ class Section:
     code: int
 
 
-def split(output: list[str]) -> dict[str, Section]:
-    """Name -> section. An output that does not hold whole sections is an error, never an empty answer."""
+def split(output: list[str], **expected: int) -> dict[str, Section]:
+    """Name -> section. A section that did not end, or ended with an unexpected exit code, is an error, never an answer.
+
+    + expected: name -> the exit code that is an answer too, beside 0
+    """
     found: dict[str, Section] = {}
     name, lines = "", list[str]()
     for line in output:
@@ -40,4 +43,7 @@ def split(output: list[str]) -> dict[str, Section]:
             name, lines = word, []
     if name:
         raise ValueError(f"section {name} did not end: {lines[-3:]}")
+    for key, section in found.items():
+        if section.code not in {0, expected.get(key, 0)}:
+            raise ValueError(f"section {key} ended with {section.code}: {section.lines[-3:]}")
     return found

@@ -14,3 +14,6 @@ class Changes:
     def did_change(self) -> bool:
         """Whether any of them changed the host; only to be asked while the run executes, as pyinfra's own."""
         return any(operation.did_change() for operation in self.operations)
+
+    def __add__(self, other: "Changes") -> "Changes":
+        return Changes(self.operations + other.operations)

@@ -3,6 +3,7 @@
 from testinfra.host import Host
 
 from gpubox.inventory import Box
+from tests.acceptance.limits import ceiling
 
 
 def test_packages_are_installed(host: Host, box: Box) -> None:
@@ -16,8 +17,8 @@ def test_time_zone(host: Host, box: Box) -> None:
 
 def test_limits_hold_in_a_new_session(host: Host, box: Box) -> None:
     limits = box.settings.base.limits
-    assert host.check_output("ulimit -l") == str(limits.memlock)
-    assert host.check_output("ulimit -n") == str(limits.nofile)
+    assert host.check_output("ulimit -H -l") == ceiling(host, "-l", limits.memlock)
+    assert host.check_output("ulimit -H -n") == ceiling(host, "-n", limits.nofile)
 
 
 def test_limits_file_is_nobody_elses_to_write(host: Host) -> None:

@@ -10,6 +10,7 @@ from testinfra.host import Host
 
 from gpubox.inventory import Box
 from gpubox.server.service import ENVIRONMENT_PATH, UNIT, Service
+from tests.acceptance.limits import ceiling
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +70,9 @@ def test_process_has_the_environment_asked_for(host: Host, wish: Service, pid: s
 
 
 def test_process_may_lock_memory_and_open_files(host: Host, pid: str) -> None:
-    limits = host.file(f"/proc/{pid}/limits").content_string
-    assert re.search(r"Max locked memory +unlimited +unlimited", limits)
-    assert re.search(r"Max open files +1048576 +1048576", limits)
+    limits = host.check_output("prlimit --pid %s --memlock --nofile --output HARD --noheadings --raw", pid).split()
+    locked, files = ceiling(host, "-l", "unlimited"), ceiling(host, "-n", 1048576)
+    assert limits == [locked if locked == "unlimited" else str(int(locked) * 1024), files]
 
 
 def test_port_listens(host: Host, box: Box) -> None:

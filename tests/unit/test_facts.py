@@ -23,13 +23,18 @@ def printed(**found: str | tuple[str, int]) -> list[str]:
 
 
 def test_sections_come_apart() -> None:
-    found = sections.split(printed(a="1\n2", b=("", 2)))
+    found = sections.split(printed(a="1\n2", b=("", 2)), b=2)
     assert (found["a"].lines, found["a"].code, found["b"].lines, found["b"].code) == (["1", "2"], 0, [], 2)
 
 
 def test_half_an_output_is_an_error() -> None:
     with pytest.raises(ValueError, match="section b did not end"):
         sections.split([*printed(a="1"), "@@gpubox@@ b", "x"])
+
+
+def test_an_unexpected_exit_code_is_an_error() -> None:
+    with pytest.raises(ValueError, match="section b ended with 3"):
+        sections.split(printed(a="1", b=("", 3)), b=2)
 
 
 def test_files() -> None:
