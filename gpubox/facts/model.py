@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.errors import CannotTellError
 from gpubox.facts import sections
 
 MARKER = ".gpubox-made"
 """In a model that gpubox made: the recipe's digest, then a line of `sha256sum` for each file."""
 
-_ABSENT = 3
+_NO = 3
+"""Exit code of a look that says no; sha256sum's own is 1."""
 
 
 @dataclass(frozen=True)
@@ -34,29 +34,24 @@ class Model(FactBase[ModelState]):
     def command(self, path: str) -> StringCommand:
         marker = QuoteString(f"{path}/{MARKER}")
         index = QuoteString(f"{path}/model.safetensors.index.json")
-        enter = StringCommand("cd", QuoteString(path))
+        enter = StringCommand("test ! -d", QuoteString(path), "|| { cd", QuoteString(path))
         return sections.script(
             {
-                "exists": StringCommand("test -e", QuoteString(path), f"|| exit {_ABSENT}"),
-                "folder": StringCommand("test -d", QuoteString(path), f"|| exit {_ABSENT}"),
-                "files": StringCommand(enter, "2>/dev/null && find -L . -maxdepth 1 -type f -size +0c -printf '%P\\n'"),
+                "exists": StringCommand("test -e", QuoteString(path), f"|| exit {_NO}"),
+                "folder": StringCommand("test -d", QuoteString(path), f"|| exit {_NO}"),
+                "files": StringCommand(enter, "&& find -L . -maxdepth 1 -type f -size +0c -printf '%P\\n'; }"),
                 "index": StringCommand("test ! -f", index, '|| grep -o \'"[^"/]*[.]safetensors"\'', index),
                 "recipe": StringCommand("test ! -f", marker, "|| head -n 1", marker),
                 "sums": StringCommand(
-                    "test ! -f", marker, "|| {", enter, "&& tail -n +2", MARKER, "| sha256sum --check --status; }"
+                    "test ! -f", marker, "||", enter, "&& tail -n +2", MARKER, "| sha256sum --check --status; }"
                 ),
             }
         )
 
     @override
     def process(self, output: list[str]) -> ModelState:
-        found = sections.split(output)
-        for name in ("exists", "folder"):
-            if found[name].code not in {0, _ABSENT}:
-                raise CannotTellError(
-                    f"the look at the model ended with exit code {found[name].code}", f"0 or {_ABSENT}"
-                )
-        if found["exists"].code == _ABSENT or found["folder"].code == _ABSENT:
+        found = sections.split(output, exists=_NO, folder=_NO, sums=1)
+        if found["exists"].code == _NO or found["folder"].code == _NO:
             return ModelState(exists=found["exists"].code == 0)  # one file, as GGUF, has nothing to lack
         return ModelState(
             exists=True,

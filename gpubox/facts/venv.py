@@ -9,7 +9,6 @@ from typing import Literal
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.errors import CannotTellError
 from gpubox.facts import files, sections
 from gpubox.facts.files import Entry
 from gpubox.facts.venv_state import MARKER, name_of
@@ -65,8 +64,6 @@ class PythonEnv(FactBase[PythonEnvState]):
     @override
     def process(self, output: list[str]) -> PythonEnvState:
         found = sections.split(output)
-        if found["venv"].code != 0:
-            raise CannotTellError(f"the venv's Python ended with exit code {found['venv'].code}", "0, 1, 126 or 127")
         return PythonEnvState(
             uv="".join(found["uv"].lines).removeprefix("uv ").partition(" ")[0],
             files=files.parse(found["files"].lines),
