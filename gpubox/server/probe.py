@@ -220,7 +220,8 @@ def _follow(arguments: Arguments, began: float) -> int:
 def _look(arguments: Arguments, log: "_Log", began: float) -> Look:
     unit = _unit(arguments.unit, log) if arguments.unit else None
     health, said = _health(arguments)
-    return Look(time.monotonic() - began, unit, health, said, log.new(), _foreign(arguments))
+    patterns = arguments.phases or arguments.telling or arguments.fatal
+    return Look(time.monotonic() - began, unit, health, said, log.new() if patterns else (), _foreign(arguments))
 
 
 def _with_lines(progress: Progress, look: Look) -> Progress:

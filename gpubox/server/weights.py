@@ -1,0 +1,341 @@
+"""Fetch a model from the Hugging Face hub onto the box, and say whether it is whole. One file.
+
+Runs with the venv's own python, whose huggingface_hub does the transfer: `python -I weights.py look|fetch`. Arguments
+are one JSON object on stdin (`Arguments`); events come out as JSON lines: `progress`, `retry`, and at the end
+`complete` (with `path` and `revision`), `incomplete` (with `lacks`) or `failed` (with `cause` and `todo`).
+Exit codes: 0 complete, 1 not complete, 2 could not tell (wrong arguments, no huggingface_hub).
+
+Complete: every file of the pinned revision lies there with the size that the hub gives, every shard that the index
+names is among them, and no `.incomplete` is left of them. The hub's own `hf download` can end well without that
+(huggingface_hub#4223).
+"""
+
+import errno
+import fnmatch
+import json
+import os
+import re
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+COMPLETE, NOT_COMPLETE, CANNOT_TELL = 0, 1, 2
+BEAT_S = 2.0
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What to have, and where."""
+
+    repository: str
+    """As `organisation/name`."""
+    revision: str
+    """Commit, tag or branch; a commit stays what it is."""
+    cache: str = ""
+    """Folder of the hub's cache; empty: that of root, ~/.cache/huggingface/hub."""
+    token_file: str | None = None
+    """A file that only its owner may read and that holds nothing but the token; None: ask without one."""
+    endpoint: str | None = None
+    """The hub; None: huggingface.co."""
+    ignore: list[str] = field(default_factory=list)
+    """Patterns of files that are not wanted, as `original/*`."""
+    attempts: int = 6
+    pause_s: float = 5
+    """Before the second attempt; doubled for each one after it. A longer Retry-After of the hub wins."""
+    room: float = 1.05
+    """Free space that is needed, as a multiple of the bytes that are still to come."""
+
+    @property
+    def storage(self) -> Path:
+        """Folder of this model in the cache."""
+        cache = Path(self.cache) if self.cache else Path.home() / ".cache/huggingface/hub"
+        return cache / f"models--{self.repository.replace('/', '--')}"
+
+
+class FailedError(Exception):
+    """It cannot be had; `todo` says what a person can do."""
+
+    def __init__(self, cause: str, todo: str) -> None:
+        super().__init__(cause)
+        self.todo = todo
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What the hub says of one commit."""
+
+    commit: str
+    sizes: dict[str, int]
+    """File -> bytes."""
+    blobs: dict[str, str]
+    """File -> its name below blobs/."""
+
+    @property
+    def total(self) -> int:
+        """Bytes of all files."""
+        return sum(self.sizes.values())
+
+
+def look(arguments: Arguments) -> dict[str, Any]:
+    """The final event without asking the hub: by the manifest that a fetch left."""
+    commit = _known_commit(arguments)
+    manifest = _read_manifest(arguments, commit) if commit else None
+    if manifest is None:
+        return {"event": "incomplete", "lacks": ["(never fetched by gpubox)"]}
+    lacks = lacking(arguments, manifest)
+    if lacks:
+        return {"event": "incomplete", "lacks": lacks[:20], "revision": manifest.commit}
+    path = str(arguments.storage / "snapshots" / manifest.commit)
+    return {"event": "complete", "path": path, "revision": manifest.commit, "bytes": manifest.total}
+
+
+def lacking(arguments: Arguments, manifest: Manifest) -> list[str]:
+    """What is missing, with the reason, of a commit in the cache."""
+    snapshot = arguments.storage / "snapshots" / manifest.commit
+    lacks = []
+    for name, size in sorted(manifest.sizes.items()):
+        found = (snapshot / name).stat().st_size if (snapshot / name).exists() else None
+        if found != size:
+            lacks.append(f"{name} ({'not there' if found is None else f'{found} of {size} bytes'})")
+    lacks += [
+        f"{name} (the index names it, the repository lacks it)" for name in _indexed(snapshot) - set(manifest.sizes)
+    ]
+    return lacks + [f"{path.name} (half fetched)" for path in _half(arguments, manifest)]
+
+
+def fetch(arguments: Arguments) -> dict[str, Any]:
+    """Fetch what is missing, resume what is half there; the final event. Errors: FailedError."""
+    if (present := look(arguments))["event"] == "complete" and re.fullmatch("[0-9a-f]{40}", arguments.revision):
+        return present
+    token = _token(arguments.token_file)
+    manifest = _persist(arguments, lambda: _ask(arguments, token))
+    _check_room(arguments, manifest)
+    _persist(arguments, lambda: _download(arguments, manifest, token))
+    _write_manifest(arguments, manifest)
+    return look(arguments)
+
+
+def main(action: list[str]) -> int:
+    """Read the arguments, act, print events; returns the exit code."""
+    actions = {"look": look, "fetch": fetch}
+    try:
+        arguments = Arguments(**json.loads(sys.stdin.read()))
+        final = actions[action[0]](arguments)
+    except FailedError as error:
+        final = {"event": "failed", "cause": str(error), "todo": error.todo}
+    except (ValueError, TypeError, LookupError) as error:
+        known = ", ".join(f.name for f in fields(Arguments))
+        _event("cannot-tell", cause=f"{error!r}", todo=f"{'|'.join(actions)}, and a JSON object with: {known}")
+        return CANNOT_TELL
+    except ImportError as error:
+        _event("cannot-tell", cause=f"{error}", todo="run with the python of a venv that has huggingface_hub")
+        return CANNOT_TELL
+    print(json.dumps(final), flush=True)
+    return COMPLETE if final["event"] == "complete" else NOT_COMPLETE
+
+
+def _ask(arguments: Arguments, token: str | None) -> Manifest:
+    api = import_module("huggingface_hub").HfApi(endpoint=arguments.endpoint, token=token or False)
+    info = api.model_info(arguments.repository, revision=arguments.revision, files_metadata=True)
+    wanted = [
+        file
+        for file in info.siblings or []
+        if not any(fnmatch.fnmatch(file.rfilename, pattern) for pattern in arguments.ignore)
+    ]
+    sizes = {file.rfilename: int(file.size or 0) for file in wanted}
+    blobs = {file.rfilename: str(file.lfs.sha256 if file.lfs else file.blob_id) for file in wanted}
+    return Manifest(str(info.sha), sizes, blobs)
+
+
+def _download(arguments: Arguments, manifest: Manifest, token: str | None) -> None:
+    snapshot_download = import_module("huggingface_hub").snapshot_download
+    _remove(_damaged(arguments, manifest))
+    ended = threading.Event()
+    beat = threading.Thread(target=_report, args=(arguments, manifest, ended), daemon=True)
+    beat.start()
+    try:
+        snapshot_download(
+            arguments.repository,
+            revision=manifest.commit,
+            cache_dir=arguments.storage.parent,
+            endpoint=arguments.endpoint,
+            token=token or False,
+            ignore_patterns=arguments.ignore or None,
+        )
+    finally:
+        ended.set()
+        beat.join()
+    _remove(_half(arguments, manifest))  # left by an attempt that was cut: the whole file is there now
+    if lacks := lacking(arguments, manifest):
+        _remove(_damaged(arguments, manifest))
+        raise OSError(f"the hub's library says done, but it lacks {', '.join(lacks[:5])}")
+
+
+def _persist(arguments: Arguments, act: Any) -> Any:
+    for attempt in range(1, arguments.attempts + 1):
+        try:
+            return act()
+        except ImportError:
+            raise
+        except Exception as error:
+            _raise_if_final(arguments, error)
+            if attempt == arguments.attempts:
+                raise FailedError(
+                    f"{arguments.repository}: given up after {attempt} attempts: {_said(error)}",
+                    "run again: what is there is kept; with 429 give a token (token_file)",
+                ) from error
+            if _status(error) == 416:  # a half file that the hub cannot continue (huggingface_hub#2197)
+                _remove(sorted((arguments.storage / "blobs").glob("*.incomplete")))
+            pause = max(arguments.pause_s * 2 ** (attempt - 1), _retry_after(error))
+            _event("retry", why=_said(error), attempt=attempt, pause_s=round(pause, 1))
+            time.sleep(pause)
+    raise AssertionError("unreachable")
+
+
+def _raise_if_final(arguments: Arguments, error: Exception) -> None:
+    name, status = type(error).__name__, _status(error)
+    where = f"{arguments.repository} at {arguments.revision}"
+    if name == "RevisionNotFoundError":
+        raise FailedError(f"{where}: the hub has no such revision", "correct the revision") from error
+    if name == "GatedRepoError" or status in {401, 403, 404}:
+        have = "the token is refused" if arguments.token_file else "no token was given"
+        todo = "correct the name; for a gated or private one give the token of an account that was granted access"
+        raise FailedError(f"{where}: not there, or not for us ({have}; HTTP {status})", todo) from error
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        raise FailedError(f"{where}: the disk is full: {error}", "make room, then run again") from error
+
+
+def _check_room(arguments: Arguments, manifest: Manifest) -> None:
+    arguments.storage.mkdir(parents=True, exist_ok=True)
+    missing = max(0, manifest.total - _fetched(arguments, manifest))
+    free, need = shutil.disk_usage(arguments.storage).free, int(missing * arguments.room)
+    if free < need:
+        raise FailedError(
+            f"{arguments.storage} has {_gib(free)} free; {_gib(need)} are needed for {arguments.repository}",
+            "make room there, or set another cache (HF_HUB_CACHE in the profile's environment)",
+        )
+
+
+def _report(arguments: Arguments, manifest: Manifest, ended: threading.Event) -> None:
+    began, first = time.monotonic(), _fetched(arguments, manifest)
+    while not ended.wait(BEAT_S):
+        done = _fetched(arguments, manifest)
+        rate = (done - first) / (time.monotonic() - began)
+        _event("progress", done_bytes=done, total_bytes=manifest.total, bytes_per_s=int(rate))
+
+
+def _fetched(arguments: Arguments, manifest: Manifest) -> int:
+    """Bytes that are there of the wanted files, whole or half."""
+    names = set(manifest.blobs.values())
+    whole = [arguments.storage / "blobs" / name for name in names]
+    return sum(path.stat().st_size for path in [*whole, *_half(arguments, manifest)] if path.exists())
+
+
+def _half(arguments: Arguments, manifest: Manifest) -> list[Path]:
+    """`BLOB.incomplete`, and in newer versions of the library `BLOB.SOMETHING.incomplete`."""
+    names = set(manifest.blobs.values())
+    return [p for p in sorted((arguments.storage / "blobs").glob("*.incomplete")) if p.name.partition(".")[0] in names]
+
+
+def _damaged(arguments: Arguments, manifest: Manifest) -> list[Path]:
+    """Blobs of the wrong size: the library takes a file that is there for whole."""
+    blobs = {manifest.blobs[name]: size for name, size in manifest.sizes.items()}
+    paths = [(arguments.storage / "blobs" / name, size) for name, size in blobs.items()]
+    return [path for path, size in paths if path.exists() and path.stat().st_size != size]
+
+
+def _indexed(snapshot: Path) -> set[str]:
+    found: set[str] = set()
+    for index in snapshot.glob("*.index.json"):
+        found |= set(json.loads(index.read_text()).get("weight_map", {}).values())
+    return found
+
+
+def _known_commit(arguments: Arguments) -> str | None:
+    if re.fullmatch("[0-9a-f]{40}", arguments.revision):
+        return arguments.revision
+    reference = arguments.storage / "refs" / arguments.revision
+    return reference.read_text().strip() if reference.is_file() else None
+
+
+def _manifest_path(arguments: Arguments, commit: str) -> Path:
+    return arguments.storage / f"gpubox-{commit}.json"
+
+
+def _read_manifest(arguments: Arguments, commit: str) -> Manifest | None:
+    path = _manifest_path(arguments, commit)
+    return Manifest(**json.loads(path.read_text())) if path.is_file() else None
+
+
+def _write_manifest(arguments: Arguments, manifest: Manifest) -> None:
+    if arguments.revision != manifest.commit:  # the library writes a reference only for what it was asked by name
+        reference = arguments.storage / "refs" / arguments.revision
+        reference.parent.mkdir(parents=True, exist_ok=True)
+        _write(reference, manifest.commit)
+    content = {"commit": manifest.commit, "sizes": manifest.sizes, "blobs": manifest.blobs}
+    _write(_manifest_path(arguments, manifest.commit), json.dumps(content))
+
+
+def _write(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.gpubox-new")
+    with beside.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def _token(path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        if Path(path).stat().st_mode & 0o077:
+            raise FailedError(f"{path} can be read by others", f"chmod 600 {path}")
+        return Path(path).read_text().strip() or None
+    except OSError as error:
+        raise FailedError(f"the token cannot be read: {error}", f"put it into {path}, mode 600") from error
+
+
+def _status(error: BaseException) -> int | None:
+    """HTTP status of an error or of what caused it: the library wraps what went wrong on the way."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return int(response.status_code)
+    return _status(error.__cause__) if error.__cause__ is not None else None
+
+
+def _retry_after(error: BaseException) -> float:
+    response = getattr(error, "response", None)
+    text = response.headers.get("Retry-After", "") if response is not None else ""
+    return min(float(text), 600.0) if text.isdigit() else 0.0
+
+
+def _said(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300] if lines else ''}"
+
+
+def _gib(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB"
+
+
+def _remove(paths: "list[Path] | Iterator[Path]") -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _event(event: str, **more: object) -> None:
+    print(json.dumps({"event": event, **more}), flush=True)
+
+
+if __name__ == "__main__":
+    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # progress comes as events
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    os.environ.pop("HF_HUB_OFFLINE", None)
+    sys.exit(main(sys.argv[1:]))
