@@ -9,6 +9,34 @@ from gpubox.data import Model
 Version = str
 
 
+class Create(Model):
+    """How to make the container when its hypervisor does not have it. An existing container is never changed by it."""
+
+    template: str
+    """What its root file system is made from. Plain LXC: an archive on the hypervisor (tar, also compressed). Proxmox:
+    as `local:vztmpl/debian-12-standard_12.7-1_amd64.tar.zst`. Incus: an image, as `images:debian/12`."""
+    storage: str = ""
+    """Proxmox: the storage of its disk, as `local-zfs`. Incus: the pool. Plain LXC has its folder."""
+    disk_gib: int = Field(default=64, ge=4)
+    """Size of its disk (Proxmox, Incus)."""
+    bridge: str = "vmbr0"
+    """The hypervisor's bridge that it hangs on."""
+    address: str = Field(default="dhcp", pattern=r"^(dhcp|\d+\.\d+\.\d+\.\d+/\d+)$")
+    """`dhcp`, or an IPv4 address with its prefix length, as `10.0.0.5/24`."""
+    gateway: str | None = None
+    """IPv4 address of the gateway, with a fixed address."""
+    cores: int | None = Field(default=None, ge=1)
+    """CPU cores it may use; None: all."""
+    memory_mib: int | None = Field(default=None, ge=256)
+    """MiB of memory it may use; None: no limit (Proxmox: its default of 512)."""
+    unprivileged: bool = False
+    """Its root is mapped to a user without rights on the hypervisor."""
+    public_key: str
+    """The ssh public key, as one line, that its root accepts."""
+    lines: list[str] = Field(default_factory=list)
+    """Plain LXC: further lines of its configuration, as they are."""
+
+
 class Container(Model):
     """The container that a box is, as its hypervisor knows it."""
 
@@ -17,6 +45,8 @@ class Container(Model):
     """Its name (lxc, incus) or its numeric id (proxmox), as the hypervisor's own commands take it."""
     allow_restart: bool = True
     """May be restarted when its device configuration changed. False: the change is written and reported as pending."""
+    create: Create | None = None
+    """Make it when the hypervisor does not have it, with sshd and a key in it; None: that is an error."""
 
 
 class AptSource(Model):

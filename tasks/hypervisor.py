@@ -9,9 +9,11 @@ from gpubox.hypervisor.cards import Wanted
 from gpubox.hypervisor.modules import OPTIONS_FILE, options_text
 from gpubox.inventory import Box, Hypervisor
 from gpubox.operations.boot import kernel_command_line
+from gpubox.operations.create import create, way_in
 from gpubox.operations.files import OwnedFile, owned_files
 from gpubox.operations.modules import NODES_SCRIPT, device_nodes, persistence, report
 from gpubox.operations.passthrough import passthrough
+from gpubox.settings import Container
 from gpubox.templates import render
 
 
@@ -32,16 +34,27 @@ def hypervisor(this: Hypervisor) -> None:
     kernel_command_line(name="Kernel command line", words=wish.kernel_command_line, look=look)
     for box in this.boxes:
         if container := box.settings.container:
-            passthrough(
-                name=f"Cards of {container.name}",
-                container=container.name,
-                kind=container.kind,
-                gpus=box.settings.gpus,
-                others=_others(box, this),
-                caps=box.settings.gpu_caps,
-                allow_restart=container.allow_restart,
-            )
+            _into(container, box, this)
     report(name="What is pending", wish=wish, look=look)
+
+
+def _into(container: Container, box: Box, this: Hypervisor) -> None:
+    """The container itself where the data says how to make it, its cards, and then a way into it."""
+    name, kind, made = container.name, container.kind, container.create
+    if made:
+        create(name=f"Container {name}", container=name, kind=kind, wish=made, hostname=box.name)
+    passthrough(
+        name=f"Cards of {name}",
+        container=name,
+        kind=kind,
+        gpus=box.settings.gpus,
+        others=_others(box, this),
+        caps=box.settings.gpu_caps,
+        allow_restart=container.allow_restart,
+        to_be_made=made is not None,
+    )
+    if made:
+        way_in(name=f"ssh into {name}", container=name, kind=kind, wish=made)
 
 
 def _others(box: Box, this: Hypervisor) -> dict[str, Wanted]:

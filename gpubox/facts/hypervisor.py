@@ -11,6 +11,7 @@ from typing_extensions import override
 from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.hypervisor import cards, nodes, probe
 from gpubox.hypervisor.cards import Card
+from gpubox.hypervisor.create import way_in_question
 from gpubox.hypervisor.kinds import ABSENT, Kind, Name
 from gpubox.hypervisor.lxc_config import Cgroup
 from gpubox.hypervisor.nodes import Node
@@ -54,6 +55,8 @@ class Hypervisor:
     """Plain LXC: the container's root is mapped to another user. Other kinds say it in their configuration."""
     unit: bool
     """Plain LXC: the container runs as systemd unit lxc@NAME.service."""
+    may_raise_limits: bool
+    """Root here may raise a process' limits; not so on a hypervisor that is itself a container without that right."""
     pve_container: tuple[int, ...]
     """Version of Proxmox' package pve-container; empty: not Proxmox."""
 
@@ -83,8 +86,23 @@ class HypervisorState(FactBase[Hypervisor]):
             inside=_inside(found["inside"]) if state == "running" else Inside(),
             unprivileged=bool(re.search(r"=\s*\S", found["idmap"].text)),
             unit=found["unit"].yes(what="systemd unit of the container", no=(1, 3, 4, 127)),
+            may_raise_limits=bool(
+                int(found["capabilities"].expect(0, what="/proc/self/status"), 16) >> _SYS_RESOURCE & 1
+            ),
             pve_container=tuple(int(part) for part in re.findall(r"\d+", found["version"].text.partition("-")[0])),
         )
+
+
+class WayIn(FactBase[bool]):
+    """Whether the running container has sshd and accepts the key; False too when it does not run."""
+
+    @override
+    def command(self, kind: Name, container: str, public_key: str) -> str:
+        return probe.script({"way-in": shlex.join(Kind(kind, container).inside(way_in_question(public_key)))})
+
+    @override
+    def process(self, output: list[str]) -> bool:
+        return probe.answers(output)["way-in"].rc == 0
 
 
 def _questions(kind: Kind) -> dict[str, str]:
@@ -102,6 +120,7 @@ def _questions(kind: Kind) -> dict[str, str]:
         "state": kind.state_question,
         "idmap": f"/usr/bin/lxc-info -n {name} -c lxc.idmap" if is_lxc else "true",
         "unit": f"systemctl is-active --quiet lxc@{name}.service" if is_lxc else "exit 3",
+        "capabilities": "sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status",
         "version": "dpkg-query -W -f '${Version}' pve-container" if kind.name == "proxmox" else "true",
         "inside": f"case $({kind.state_question} | tr A-Z a-z) in *running) {shlex.join(kind.inside(_LOOK))};; esac",
     }
@@ -132,6 +151,7 @@ def _inside(answer: probe.Answer) -> Inside:
     return Inside(present, frozenset(denied), memlock.strip(), tuple(sorted(listening - {22})))
 
 
+_SYS_RESOURCE = 24  # number of CAP_SYS_RESOURCE (capabilities(7))
 # Opening is the only honest question: a node that is there may still be denied by the device cgroup (EPERM).
 _LOOK = """LC_ALL=C; export LC_ALL; for n in /dev/nvidia* /dev/nvidia-caps/*; do [ -c "$n" ] || continue
 m=$( { : <>"$n"; } 2>&1 ); printf '%s|%s\\n' "$(stat -c '%n %t %T %a' "$n")" "$m"; done; echo ==

@@ -14,6 +14,9 @@ STOP_SECONDS = 90
 """How long a container's own shutdown may take before it is killed; a server frees its cards within seconds."""
 ABSENT = 44
 """Exit code of the configuration question when there is no such container."""
+# the daemon's own messages go to a log, which alone says why a start failed
+_LXC_START = """log=/run/gpubox-lxc-start.log; rm -f "$log"; /usr/bin/lxc-start -n "$1" -o "$log" -l ERROR || {
+cat "$log" >&2; exit 1; }"""
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -65,7 +68,7 @@ class Kind:
         if self.name == "incus":
             return [["/usr/bin/incus", "start", self.container]]
         wait = ["/usr/bin/lxc-wait", "-n", self.container, "-s", "RUNNING", "-t", "60"]
-        return [["/usr/bin/lxc-start", "-n", self.container], wait]
+        return [["/bin/sh", "-c", _LXC_START, "lxc-start", self.container], wait]
 
     def restart(self, unit: bool) -> list[list[str]]:
         """The commands that stop it (killing it after STOP_SECONDS) and start it. `unit`: systemd runs it (plain LXC).

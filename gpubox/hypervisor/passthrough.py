@@ -29,7 +29,9 @@ def gift(box: Kind, found: Hypervisor, cards: Sequence[Card], caps: bool) -> Gif
     """The nodes of the cards, numbered by the kernel. Errors: the driver is not loaded; caps wanted and not there."""
     wanted = nodes.needed(found.proc_devices, [card.minor for card in cards if card.minor is not None])
     extra = nodes.caps(found.proc_devices, found.nodes) if caps else []
-    return Gift(tuple(cards), (*wanted, *extra), tuple(extra), memlock=_unprivileged(box, found))
+    return Gift(
+        tuple(cards), (*wanted, *extra), tuple(extra), memlock=_unprivileged(box, found) and found.may_raise_limits
+    )
 
 
 def new_text(box: Kind, found: Hypervisor, given: Gift) -> str:
@@ -62,7 +64,10 @@ def remarks(box: Kind, found: Hypervisor) -> list[str]:
     lines = [f"'{line}' allows a device number that the kernel does not have" for line in stale]
     if box.name == "proxmox" and found.pve_container >= proxmox_config.DEV_ENTRIES_SINCE:
         lines += [f"'{line}' is needless beside devN entries" for line in proxmox_config.own_lines(found.config or "")]
-    return [f"{box.config_path}: {line}; it is left as it is" for line in lines]
+    lines = [f"{box.config_path}: {line}; it is left as it is" for line in lines]
+    if found.config and _unprivileged(box, found) and not found.may_raise_limits:
+        lines.append("this hypervisor may not raise limits: the container's memlock stays as it is")
+    return lines
 
 
 def _unprivileged(box: Kind, found: Hypervisor) -> bool:

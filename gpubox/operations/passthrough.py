@@ -11,7 +11,7 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.host import Host
 from pyinfra.api.operation import operation
 from pyinfra.api.state import State
-from pyinfra.context import host
+from pyinfra.context import ctx_state, host
 
 from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor import Hypervisor, HypervisorState
@@ -32,6 +32,7 @@ def passthrough(
     others: Mapping[str, Wanted] | None = None,
     caps: bool = False,
     allow_restart: bool = True,
+    to_be_made: bool = False,
 ) -> Commands:
     """Make a container's devices those that its data names, numbered as the driver that runs now numbers them.
 
@@ -44,9 +45,13 @@ def passthrough(
     + others: containers that may not have the same cards -> what they have, in the words of `gpus`
     + caps: also /dev/nvidia-caps (MIG, fabric manager)
     + allow_restart: may it be restarted; False: what is pending is reported
+    + to_be_made: an earlier operation of the same run makes the container, so that a plan does not find it
     """
     box = Kind(kind, container)
     found = read(HypervisorState, kind=kind, container=container)
+    if found.config is None and to_be_made and not ctx_state.get().is_executing:
+        yield StringCommand("true")  # only counted: the run itself asks again
+        return
     try:
         given = _given(box, found, gpus, others or {}, caps)
         commands = _configure(box, found, given)
@@ -56,7 +61,7 @@ def passthrough(
         _say(remark)
     yield from commands
     if found.state == "stopped":
-        _say(f"container {container} was down when this run began: starting it; the next run completes the box")
+        _say(f"container {container} is down: starting it; a box that this run could not connect to needs another run")
         yield _all(box.start())
     else:
         after = host.get_fact(HypervisorState, kind=kind, container=container) if commands else found
