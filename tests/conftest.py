@@ -22,6 +22,7 @@ _reason = pytest.StashKey[str]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("gpubox")
     group.addoption("--inventory", type=Path, help="pyinfra inventory that names the hosts (default: inventory/lxc.py)")
+    group.addoption("--practice", action="store_true", help="run tests/faults: they damage the practice machine")
     group.addoption("--no-skips", action="store_true", help="a skipped test is a failure")
 
 

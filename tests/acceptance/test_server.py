@@ -42,10 +42,12 @@ def test_venv_has_the_stacks_python(host: Host, box: Box) -> None:
     assert said.startswith(f"Python {box.stack.python}.")
 
 
-def test_unit_is_active_and_enabled(host: Host) -> None:
-    service = host.service(UNIT)
-    assert service.is_running
-    assert service.is_enabled
+def test_unit_is_active(host: Host) -> None:
+    assert host.service(UNIT).is_running
+
+
+def test_unit_is_enabled(host: Host) -> None:
+    assert host.service(UNIT).is_enabled
 
 
 def test_files_are_what_the_profile_makes(host: Host, wish: Service) -> None:

@@ -1,0 +1,49 @@
+"""Tests that run the deploy and damage a box on purpose: only ever the practice machine, and only with --practice."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import testinfra
+from testinfra.host import Host
+
+from gpubox.inventory import Box, Inventory
+from tests.deploy import Run, converge
+from tests.ssh import spec
+
+LAB = "10.87.0."
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--practice"):
+        return
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.skip(reason="damages the practice machine on purpose: --practice"))
+
+
+@pytest.fixture(scope="session")
+def gpu01(boxes: Inventory) -> Box:
+    """The box of the practice machine. Any other box is refused."""
+    box = boxes.box("gpu01")
+    if not box.address.startswith(LAB):
+        pytest.fail(f"{box.name} at {box.address} is not the practice machine ({LAB}*): nothing is damaged there")
+    return box
+
+
+@pytest.fixture(scope="session")
+def on_box(gpu01: Box) -> Host:
+    """The box, to run commands on."""
+    return testinfra.get_host(spec(gpu01.name, gpu01.connection))
+
+
+@pytest.fixture(scope="session")
+def on_hypervisor(boxes: Inventory) -> Host:
+    """Its hypervisor, to run commands on."""
+    return testinfra.get_host(spec("pve01", boxes.hypervisors["pve01"].connection))
+
+
+@pytest.fixture(scope="session")
+def deploy(boxes: Inventory) -> Callable[[], Run]:
+    """Run the deploy once, as people do."""
+    return lambda: converge(boxes.path)
