@@ -1,0 +1,329 @@
+"""Change which release a service runs from, on the box. One file, standard library only; nothing is left half done.
+
+Run as root: `python3 switch.py ACTION`, with one JSON object on stdin (`Arguments`). Prints one JSON object, the state
+after it. Exit codes: 0 done, 1 refused or failed (why: on stderr), 2 could not tell (wrong arguments, no systemctl).
+
+    state      say what is there
+    commit     a release whose files lie in releases/DIGEST.new: check them, then give it its name
+    switch     run DIGEST: unit, links, daemon-reload, restart. Nothing when it runs already
+    verified   DIGEST is current and answered: only such a release is ever gone back to
+    rollback   back to DIGEST, or to the last verified release that is not the current one
+    prune      remove old releases and venvs, never one that is current, previous or the last `keep` verified
+
+The unit of a release names its files by the digest, so systemd always has one whole release loaded; the unit's file is
+replaced by a rename. A run that is killed anywhere is finished by the next one.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+DONE, FAILED, CANNOT_TELL = 0, 1, 2
+STAMP = "GPUBOX_RELEASE"
+GOING = ".gpubox-old"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Where, and what."""
+
+    unit: str
+    """As `sglang.service`."""
+    digest: str = ""
+    """The release that is meant."""
+    venv_link: str = ""
+    """A path that shall point at the current venv, as `/root/ml-env`; empty: none."""
+    keep: int = 3
+    """Verified releases to keep besides the current and the previous one."""
+    root: str = "/var/lib/gpubox"
+    units: str = "/etc/systemd/system"
+    proc: str = "/proc"
+
+    @property
+    def releases(self) -> Path:
+        """Folder of the releases."""
+        return Path(self.root) / "releases"
+
+    @property
+    def release(self) -> Path:
+        """The release that is meant."""
+        return self.releases / self.digest
+
+    def link(self, name: str) -> Path:
+        """`current` or `previous`."""
+        return Path(self.root) / name
+
+
+class RefusedError(Exception):
+    """Not done, and nothing was changed."""
+
+
+class SystemdError(Exception):
+    """systemd did not do what it was told."""
+
+
+def commit(arguments: Arguments) -> None:
+    """Check the files of releases/DIGEST.new against its release.json, then rename the folder."""
+    if arguments.release.exists():
+        return
+    beside = arguments.release.with_name(f"{arguments.digest}.new")
+    try:
+        about = json.loads((beside / "release.json").read_text())
+        found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in beside.iterdir()}
+    except (OSError, ValueError) as error:
+        raise RefusedError(f"{beside} is no whole release: {error}") from error
+    found.pop("release.json")
+    if found != about["files"] or about["digest"] != arguments.digest:
+        wrong = sorted(name for name in found.keys() | about["files"] if found.get(name) != about["files"].get(name))
+        raise RefusedError(f"{beside} is not what its release.json says: {', '.join(wrong) or about['digest']}")
+    os.sync()
+    beside.rename(arguments.release)
+
+
+def switch(arguments: Arguments) -> None:
+    """Run the release. What it replaces becomes `previous` only if it was verified."""
+    _check_whole(arguments, arguments.digest)
+    before = _target(arguments.link("current"))
+    if before not in {None, arguments.digest} and _is_verified(arguments, str(before)):
+        _set_link(arguments.link("previous"), f"releases/{before}")
+    _make_current(arguments, arguments.digest)
+
+
+def verified(arguments: Arguments) -> None:
+    """Remember that the current release answered."""
+    if _target(arguments.link("current")) != arguments.digest:
+        raise RefusedError(f"{arguments.digest} is not the current release")
+    _write(_mark(arguments, arguments.digest), datetime.now(UTC).isoformat().encode(), 0o600)
+
+
+def rollback(arguments: Arguments) -> None:
+    """Run an earlier release: the one named, else the last verified one that is not current."""
+    current = _target(arguments.link("current"))
+    earlier = [digest for digest in _verified_ones(arguments) if digest != current]
+    target = arguments.digest or (earlier[0] if earlier else "")
+    if not target:
+        raise RefusedError("there is no earlier release that ever answered")
+    _check_whole(arguments, target)
+    left = [digest for digest in earlier if digest != target]
+    if left:
+        _set_link(arguments.link("previous"), f"releases/{left[0]}")
+    else:
+        arguments.link("previous").unlink(missing_ok=True)
+    _make_current(arguments, target)
+
+
+def prune(arguments: Arguments) -> None:
+    """Remove what nothing runs from and nothing goes back to."""
+    linked = {_target(arguments.link("current")), _target(arguments.link("previous"))}
+    older = [digest for digest in _verified_ones(arguments) if digest not in linked]
+    kept = linked | set(older[: arguments.keep])
+    venvs = {_about(arguments, digest).get("venv") for digest in kept if digest}
+    for path in _folders(arguments.releases):
+        if path.name not in kept:
+            _mark(arguments, path.name).unlink(missing_ok=True)
+            _remove_folder(path)
+    for path in _folders(Path(arguments.root) / "venvs"):
+        if path.name not in venvs:
+            _remove_folder(path)
+
+
+def state(arguments: Arguments) -> dict[str, Any]:
+    """What is there."""
+    loaded = _unit_path(arguments)
+    names = [path.name for path in _folders(arguments.releases) if _about(arguments, path.name)]
+    names = [name for name in names if not name.endswith((".new", GOING))]
+    return {
+        "current": _target(arguments.link("current")),
+        "previous": _target(arguments.link("previous")),
+        "unit": next((name for name in names if _same(loaded, arguments.releases / name / "unit")), None),
+        "releases": [{**_about(arguments, name), "verified": _verified_at(arguments, name)} for name in sorted(names)],
+    }
+
+
+ACTIONS = {"state": lambda _: None, **{f.__name__: f for f in (commit, switch, verified, rollback, prune)}}
+
+
+def main(words: list[str]) -> int:
+    """Read the arguments, act, print the state; returns the exit code."""
+    try:
+        act, arguments = ACTIONS[words[0]], Arguments(**json.loads(sys.stdin.read()))
+    except (LookupError, TypeError, ValueError) as error:
+        known = ", ".join(f.name for f in fields(Arguments))
+        print(f"{error!r}: needed are {'|'.join(ACTIONS)} and a JSON object with {known}", file=sys.stderr)
+        return CANNOT_TELL
+    try:
+        with _alone(arguments):
+            act(arguments)
+    except (RefusedError, SystemdError) as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return CANNOT_TELL
+    print(json.dumps(state(arguments)))
+    return DONE
+
+
+def _make_current(arguments: Arguments, digest: str) -> None:
+    """In this order: what is current is written down before it runs, so that the next run knows what to finish."""
+    release = arguments.releases / digest
+    _set_link(arguments.link("current"), f"releases/{digest}")
+    if arguments.venv_link:
+        _point(Path(arguments.venv_link), Path(arguments.root) / "venvs" / str(_about(arguments, digest)["venv"]))
+    if not _same(_unit_path(arguments), release / "unit"):
+        _write(_unit_path(arguments), (release / "unit").read_bytes(), 0o644)
+    _systemctl("daemon-reload")
+    _systemctl("enable", "--quiet", arguments.unit)
+    if not _runs(arguments, digest):
+        _systemctl("stop", arguments.unit)
+        _end_orphans(arguments)
+        # The start limit counts earlier failures too; this start is a person's wish.
+        subprocess.run(["systemctl", "reset-failed", arguments.unit], capture_output=True)
+        _systemctl("start", arguments.unit)
+
+
+def _runs(arguments: Arguments, digest: str) -> bool:
+    shown = _systemctl("show", arguments.unit, "--property=ActiveState,MainPID")
+    found = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+    if found.get("ActiveState") not in {"active", "activating", "reloading"}:
+        return False
+    environment = Path(arguments.proc) / found.get("MainPID", "0") / "environ"
+    return environment.exists() and f"{STAMP}={digest}".encode() in environment.read_bytes().split(b"\0")
+
+
+def _end_orphans(arguments: Arguments) -> None:
+    """Processes that are left in the control group of the stopped unit: they would keep the cards' memory."""
+    for _ in range(100):
+        left = [int(path.name) for path in Path(arguments.proc).glob("[0-9]*") if _belongs(path, arguments.unit)]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.1)
+    raise OSError(f"processes {left} of {arguments.unit} cannot be ended")
+
+
+def _belongs(process: Path, unit: str) -> bool:
+    try:
+        groups = (process / "cgroup").read_text().splitlines()
+    except OSError:  # ended meanwhile
+        return False
+    return any(unit in line.split(":", 2)[2].split("/") for line in groups)
+
+
+def _check_whole(arguments: Arguments, digest: str) -> None:
+    if not digest or not (arguments.releases / digest / "release.json").is_file():
+        raise RefusedError(f"there is no release {digest!r} below {arguments.releases}")
+    venv = Path(arguments.root) / "venvs" / str(_about(arguments, digest)["venv"])
+    if not venv.is_dir():
+        raise RefusedError(f"the venv of release {digest} is not there: {venv}")
+
+
+def _about(arguments: Arguments, digest: str) -> dict[str, Any]:
+    path = arguments.releases / digest / "release.json"
+    return {} if not path.is_file() else {k: v for k, v in json.loads(path.read_text()).items() if k != "files"}
+
+
+def _mark(arguments: Arguments, digest: str) -> Path:
+    return arguments.releases / f"{digest}.verified"
+
+
+def _verified_at(arguments: Arguments, digest: str) -> str | None:
+    mark = _mark(arguments, digest)
+    return mark.read_text() if mark.is_file() else None
+
+
+def _is_verified(arguments: Arguments, digest: str) -> bool:
+    return _verified_at(arguments, digest) is not None
+
+
+def _verified_ones(arguments: Arguments) -> list[str]:
+    """Newest first."""
+    names = [path.name for path in _folders(arguments.releases) if _is_verified(arguments, path.name)]
+    return sorted(names, key=lambda name: _verified_at(arguments, name) or "", reverse=True)
+
+
+def _unit_path(arguments: Arguments) -> Path:
+    return Path(arguments.units) / arguments.unit
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(p for p in path.iterdir() if p.is_dir()) if path.is_dir() else []
+
+
+def _remove_folder(path: Path) -> None:
+    """Out of sight first: half a folder must not pass for a whole one."""
+    going = path if path.name.endswith(GOING) else path.with_name(f".{path.name}{GOING}")
+    if going != path:
+        path.rename(going)
+    shutil.rmtree(going)
+
+
+def _target(link: Path) -> str | None:
+    return link.readlink().name if link.is_symlink() else None
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.is_file() and other.is_file() and one.read_bytes() == other.read_bytes()
+
+
+def _point(link: Path, target: Path) -> None:
+    """The link at the target. A folder that a person has there is kept aside."""
+    if link.exists() and not link.is_symlink():
+        link.rename(link.with_name(f"{link.name}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"))
+    _set_link(link, str(target))
+
+
+def _set_link(link: Path, target: str) -> None:
+    if link.is_symlink() and str(link.readlink()) == target:
+        return
+    beside = link.with_name(f".{link.name}.gpubox-new")
+    beside.unlink(missing_ok=True)
+    beside.symlink_to(target)
+    beside.replace(link)
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    beside = path.with_name(f".{path.name}.gpubox-new")
+    beside.unlink(missing_ok=True)
+    with beside.open("xb") as file:
+        beside.chmod(mode)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def _systemctl(*words: str) -> str:
+    done = subprocess.run(["systemctl", *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemdError(f"systemctl {' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def _alone(arguments: Arguments) -> Iterator[None]:
+    arguments.releases.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (Path(arguments.root) / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RefusedError(f"another run changes {arguments.root}") from None
+        yield
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,314 @@
+"""Switching releases on a box that is a folder, with a systemd that a test plays, and a run that is killed anywhere."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from gpubox.server import switch
+from gpubox.server.release import HERE, Release
+from gpubox.server.switch import Arguments, RefusedError, SystemdError
+
+UNIT = "sglang.service"
+
+
+class Systemd:
+    """Loads the unit's file at daemon-reload, and starts what it has loaded."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.loaded, self.running = root, "", ""
+        self.calls: list[str] = []
+        self.broken = ""
+
+    def __call__(self, command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        verb = command[1]
+        self.calls.append(verb)
+        if verb == self.broken:
+            return subprocess.CompletedProcess(command, 1, "", "no such luck")
+        if verb == "daemon-reload":
+            self.loaded = (self.root / "units" / UNIT).read_text()
+        if verb == "stop":
+            self._run("")
+        if verb == "start":
+            self._run(self.loaded.split()[1])
+        pid = "MainPID=100\nActiveState=active\n" if self.running else "MainPID=0\nActiveState=inactive\n"
+        return subprocess.CompletedProcess(command, 0, pid, "")
+
+    def _run(self, release: str) -> None:
+        self.running = release
+        process = self.root / "proc/100"
+        process.mkdir(parents=True, exist_ok=True)
+        (process / "environ").write_bytes(f"A=b\0GPUBOX_RELEASE={release}\0".encode())
+
+
+class Box:
+    def __init__(self, root: Path, systemd: Systemd) -> None:
+        self.root, self.systemd = root, systemd
+        self.arguments = Arguments(UNIT, root=str(root), units=str(root / "units"), proc=str(root / "proc"))
+        self.arguments = replace(self.arguments, venv_link=str(root / "ml-env"))
+
+    def made(self, name: str) -> str:
+        """A release of that name, committed, with its venv; its digest."""
+        release = Release([name], f"release {HERE} {name}\n", f"x {HERE}", f"venv-{name}", made_from={"profile": name})
+        staged = self.root / f"releases/{release.digest}.new"
+        staged.mkdir(parents=True)
+        for file, content in release.files().items():
+            (staged / file).write_bytes(content)
+        (self.root / f"venvs/venv-{name}").mkdir(parents=True)
+        self.do(switch.commit, release.digest)
+        return release.digest
+
+    def do(self, act: Callable[[Arguments], None], digest: str = "", **more: Any) -> None:
+        act(replace(self.arguments, digest=digest, **more))
+
+    def serve(self, name: str) -> str:
+        digest = self.made(name)
+        self.do(switch.switch, digest)
+        self.do(switch.verified, digest)
+        return digest
+
+    def state(self) -> dict[str, Any]:
+        return switch.state(self.arguments)
+
+    def names(self, folder: str) -> set[str]:
+        return {path.name for path in (self.root / folder).iterdir() if path.is_dir()}
+
+
+@pytest.fixture
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
+    for name in ("units", "proc", "releases", "venvs"):
+        (tmp_path / name).mkdir()
+    systemd = Systemd(tmp_path)
+    monkeypatch.setattr("gpubox.server.switch.subprocess.run", systemd)
+    return Box(tmp_path, systemd)
+
+
+def test_switch_then_nothing_to_do(box: Box) -> None:
+    first = box.made("one")
+    box.do(switch.switch, first)
+    assert box.systemd.running == first
+    assert (box.root / "ml-env").readlink() == box.root / "venvs/venv-one"
+    assert (box.root / "current").resolve() == box.root / "releases" / first
+    box.systemd.calls.clear()
+    box.do(switch.switch, first)
+    assert "start" not in box.systemd.calls
+    assert "stop" not in box.systemd.calls
+    assert box.state()["unit"] == box.state()["current"] == first
+
+
+def test_only_what_answered_becomes_previous(box: Box) -> None:
+    good, bad = box.serve("good"), box.made("bad")
+    box.do(switch.switch, bad)
+    newer = box.serve("newer")
+    assert (box.state()["current"], box.state()["previous"]) == (newer, good)
+
+
+def test_rollback(box: Box) -> None:
+    oldest, older, bad = box.serve("oldest"), box.serve("older"), box.made("bad")
+    box.do(switch.switch, bad)
+    box.do(switch.rollback)
+    assert (box.systemd.running, box.state()["current"], box.state()["previous"]) == (older, older, oldest)
+    box.do(switch.rollback, bad)
+    assert box.systemd.running == bad
+    box.do(switch.rollback, oldest)
+    assert (box.systemd.running, box.state()["previous"]) == (oldest, older)
+
+
+def test_rollback_from_the_first_release_is_refused(box: Box) -> None:
+    box.serve("only")
+    before = box.state()
+    with pytest.raises(RefusedError, match="no earlier release"):
+        box.do(switch.rollback)
+    assert box.state() == before
+
+
+REFUSED: dict[str, Callable[[Box], None]] = {
+    "no such release": lambda box: box.do(switch.switch, "0" * 16),
+    "rollback to none": lambda box: box.do(switch.rollback, "0" * 16),
+    "no venv": lambda box: (box.root / "venvs/venv-next").rmdir() or box.do(switch.switch, box.made_next),  # type: ignore
+    "verified is not current": lambda box: box.do(switch.verified, box.made_next),  # type: ignore
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_with_the_old_one_serving(box: Box, case: str) -> None:
+    old = box.serve("old")
+    box.made_next = box.made("next")  # type: ignore[attr-defined]
+    before, calls = box.state(), list(box.systemd.calls)
+    with pytest.raises(RefusedError):
+        REFUSED[case](box)
+    assert (box.state(), box.systemd.calls, box.systemd.running) == (before, calls, old)
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing", "extra", "no release.json", "other name"])
+def test_a_damaged_release_gets_no_name(box: Box, damage: str) -> None:
+    release = Release(["x"], "unit", "environment", "venv")
+    name = "0" * 16 if damage == "other name" else release.digest
+    staged = box.root / f"releases/{name}.new"
+    staged.mkdir()
+    for file, content in release.files().items():
+        (staged / file).write_bytes(content)
+    if damage == "cut":
+        (staged / "unit").write_text("un")
+    if damage == "missing":
+        (staged / "environment").unlink()
+    if damage == "extra":
+        (staged / "more").touch()
+    if damage == "no release.json":
+        (staged / "release.json").unlink()
+    with pytest.raises(RefusedError):
+        box.do(switch.commit, name)
+    assert box.state()["releases"] == []
+
+
+def test_a_venv_folder_that_a_person_made_is_kept_aside(box: Box) -> None:
+    (box.root / "ml-env").mkdir()
+    (box.root / "ml-env/theirs").touch()
+    box.serve("one")
+    (aside,) = box.root.glob("ml-env.old-*")
+    assert (aside / "theirs").exists()
+    assert (box.root / "ml-env").is_symlink()
+
+
+def test_prune_keeps_what_is_needed(box: Box) -> None:
+    digests = [box.serve(str(n)) for n in range(5)]
+    bad = box.made("bad")
+    box.do(switch.prune, keep=1)
+    assert box.names("releases") == {*digests[2:]}
+    assert box.names("venvs") == {"venv-2", "venv-3", "venv-4"}
+    assert bad not in {release["digest"] for release in box.state()["releases"]}
+    assert not list((box.root / "releases").glob(f"{digests[0]}*"))
+
+
+def test_orphans_of_the_unit_are_ended_and_no_others(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = {"7": f"0::/system.slice/{UNIT}", "8": f"1:name=systemd:/system.slice/{UNIT}/x", "9": "0::/user.slice"}
+    for pid, group in {**groups, "10": f"0::/system.slice/my-{UNIT}"}.items():
+        (box.root / "proc" / pid).mkdir()
+        (box.root / "proc" / pid / "cgroup").write_text(group + "\n")
+    killed = []
+
+    def kill(pid: int, _: int) -> None:
+        killed.append(pid)
+        (box.root / f"proc/{pid}/cgroup").unlink()
+
+    monkeypatch.setattr("gpubox.server.switch.os.kill", kill)
+    box.serve("one")
+    assert sorted(killed) == [7, 8]
+
+
+def test_a_systemd_that_fails_is_finished_by_the_next_run(box: Box) -> None:
+    old, new = box.serve("old"), box.made("new")
+    box.systemd.broken = "start"
+    with pytest.raises(SystemdError, match="no such luck"):
+        box.do(switch.switch, new)
+    box.systemd.broken = ""
+    box.do(switch.switch, new)
+    assert (box.systemd.running, box.state()["previous"]) == (new, old)
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed_at(step: int, act: Callable[[], None]) -> bool:
+    """Run and be gone before the step-th line of switch.py; False: it ended before that."""
+    left = step
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != switch.__file__:
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise Killed
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    except Killed:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def settled(box: Box) -> dict[str, Any]:
+    return {**box.state(), "running": box.systemd.running, "link": str((box.root / "ml-env").readlink().name)}
+
+
+ACTS: dict[str, Callable[[Box, str], None]] = {
+    "switch": lambda box, new: box.do(switch.switch, new),
+    "rollback": lambda box, _: box.do(switch.rollback),
+    "prune": lambda box, _: box.do(switch.prune, keep=0),
+}
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_a_run_killed_at_any_line_is_finished_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    wanted: dict[str, Any] | None = None
+    step, more = 100_000, True
+    while more:
+        root = tmp_path / str(step)
+        for folder in ("units", "proc", "releases", "venvs"):
+            (root / folder).mkdir(parents=True)
+        box = Box(root, Systemd(root))
+        monkeypatch.setattr("gpubox.server.switch.subprocess.run", box.systemd)
+        served = [box.serve("a"), box.serve("b")]
+        new = box.made("new")
+        more = killed_at(step, lambda box=box, new=new: ACTS[name](box, new))  # type: ignore[misc]
+        check_whole(box, [*served, new])
+        if more or wanted is None:
+            again(name, box, new, served)
+        result = {**settled(box), "releases": [r["digest"] for r in box.state()["releases"]]}
+        if name == "rollback":
+            del result["previous"]  # the next run switches to it instead: another way to the same release
+        wanted = wanted or result
+        assert result == wanted, f"killed at line {step}"
+        step, more = (0, True) if step == 100_000 else (step + 1, more)
+    assert step > 20
+
+
+def again(name: str, box: Box, new: str, served: list[str]) -> None:
+    """The next run: it asks for the same end as the first."""
+    if name == "rollback":
+        box.do(switch.switch, served[0])
+    else:
+        ACTS[name](box, new)
+
+
+def check_whole(box: Box, known: list[str]) -> None:
+    """At any moment: the unit is a whole one, what runs is one release, and current names one."""
+    unit = (box.root / "units" / UNIT).read_text()
+    assert unit.split()[1] in known
+    assert unit.endswith("\n")
+    assert box.systemd.running in {*known, ""}
+    assert box.state()["current"] in known
+    assert {r["digest"] for r in box.state()["releases"]} <= set(known)
+
+
+def test_as_the_box_runs_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-c", Path(switch.__file__).read_text()]
+    arguments = {"unit": UNIT, "root": str(tmp_path)}
+    done = subprocess.run([*command, "state"], input=json.dumps(arguments), capture_output=True, text=True)
+    assert json.loads(done.stdout) == {"current": None, "previous": None, "unit": None, "releases": []}
+    for words, given, code in [
+        (["switch"], {**arguments, "digest": "0" * 16}, 1),
+        (["other"], arguments, 2),
+        (["state"], {"root": "x"}, 2),
+        ([], arguments, 2),
+    ]:
+        done = subprocess.run([*command, *words], input=json.dumps(given), capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert done.stderr
