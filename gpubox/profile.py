@@ -23,6 +23,15 @@ class ModelWish(Model):
     """Make the model on the spot: `tiny-chat` trains a tiny Qwen2 for seconds on three questions (practice machine)."""
 
 
+class Cards(Model):
+    """The cards that the profile is for: what is computed before any host is touched, and compared with the host's."""
+
+    model: str
+    """Key of a card in gpubox/catalog/cards.yaml."""
+    count: int = Field(ge=1)
+    """How many of them the server uses."""
+
+
 class KnownAnswer(Model):
     """A question whose answer is known at temperature 0: what readiness compares with."""
 
@@ -55,6 +64,12 @@ class Profile(Model):
     extends: str | None = None
     """Another profile whose keys stand unless given here; `flags` and `environment` merge by key. One level deep."""
     model: ModelWish = ModelWish()
+    cards: Cards | None = None
+    """None: a profile for CPU, or for cards that nobody named: then nothing about cards can be checked early."""
+    runs_on: list[Literal["bare", "lxc", "vm"]] = Field(default_factory=list)
+    """Where its settings for communication between cards are right; empty: anywhere."""
+    exposure: Literal["private-network"] | None = None
+    """`private-network`: nobody else reaches the address that `host` binds, so a missing API key is fine."""
     flags: dict[str, FlagValue]
     """SGLang's flags without dashes, in order. true: a bare flag; false or null: left out; a list: several values."""
     environment: dict[str, str] = Field(default_factory=dict)
