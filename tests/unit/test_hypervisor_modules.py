@@ -1,0 +1,89 @@
+"""Module options, licences, links between cards: what is said about them."""
+
+import pytest
+
+from gpubox.hypervisor.cards import Card
+from gpubox.hypervisor.links import findings, parse_iommu, redirecting
+from gpubox.hypervisor.modules import OPTIONS_FILE, closed_modules, conflicts, options_text, pending_reload
+
+BLACKWELL = Card("0000:01:00.0", "nvidia", 0, 0, "GPU-a", "NVIDIA RTX PRO 6000 Blackwell Server Edition")
+HOPPER = Card("0000:01:00.0", "nvidia", 0, 0, "GPU-a", "NVIDIA H200")
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build"
+CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Release Build"
+
+
+def test_options_file_is_one_live_line() -> None:
+    lines = [line for line in options_text(True).splitlines() if not line.startswith("#")]
+    assert lines == ["options nvidia_uvm uvm_disable_hmm=1"]
+
+
+@pytest.mark.parametrize(
+    ("live", "users", "words"),
+    [
+        ("Y\n", 0, None),
+        ("1", 9, None),
+        (None, 0, None),
+        ("N\n", 0, ["pending reload", "uvm_disable_hmm=N", "the file says 1", "modprobe -r nvidia_uvm"]),
+        ("N", 3, ["3 processes hold the cards", "stop what serves first"]),
+    ],
+)
+def test_a_right_file_with_a_wrong_live_value_is_pending(live: str | None, users: int, words: list[str] | None) -> None:
+    line = pending_reload(live, True, users)
+    assert (line is None) == (words is None)
+    assert all(word in (line or "") for word in words or [])
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (f"{OPTIONS_FILE}:options nvidia_uvm uvm_disable_hmm=1\n", 0),
+        ("/etc/modprobe.d/uvm.conf:options nvidia_uvm uvm_disable_hmm=1\n", 0),
+        ("/etc/modprobe.d/uvm.conf:options nvidia-uvm uvm_debug=1 uvm_disable_hmm=0\n", 1),
+        ("/etc/modprobe.d/n.conf:options nvidia NVreg_DeviceFileMode=0660\n", 0),
+    ],
+)
+def test_conflicting_files(options: str, count: int) -> None:
+    assert len(conflicts(options, True)) == count
+
+
+@pytest.mark.parametrize(
+    ("version", "licence", "card", "wrong"),
+    [
+        (OPEN, "NVIDIA", BLACKWELL, False),
+        (CLOSED, "NVIDIA", BLACKWELL, True),
+        (CLOSED, "NVIDIA", HOPPER, False),
+        ("", "NVIDIA", BLACKWELL, True),
+        ("", "Dual MIT/GPL", BLACKWELL, False),
+        ("", None, BLACKWELL, False),
+    ],
+)
+def test_blackwell_needs_the_open_modules(version: str, licence: str | None, card: Card, wrong: bool) -> None:
+    assert bool(closed_modules(version, licence, [card])) == wrong
+
+
+LSPCI = """00:01.1 PCI bridge: AMD Root Port
+\tCapabilities: [270] Access Control Services
+\t\tACSCap:\tSrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans+
+\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-
+01:00.0 PCI bridge: Broadcom switch
+\t\tACSCap:\tSrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans+
+\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-
+02:00.0 3D controller: NVIDIA
+"""
+
+
+def test_acs_is_read_from_its_control_not_its_capability() -> None:
+    assert redirecting(LSPCI) == ["00:01.1"]
+
+
+@pytest.mark.parametrize(
+    ("iommu", "lspci", "aspm", "line", "count"),
+    [
+        ("0000:01:00.0 -\n", "", "", "", 0),
+        ("0000:01:00.0 identity\n", "", "[performance] default", "", 0),
+        ("0000:01:00.0 DMA-FQ\n", LSPCI, "[default] performance", "", 3),
+        ("0000:01:00.0 DMA\n", None, "[default] performance", "pcie_aspm=off quiet", 2),
+    ],
+)
+def test_findings(iommu: str, lspci: str | None, aspm: str, line: str, count: int) -> None:
+    assert len(findings(parse_iommu(iommu), lspci, aspm, line)) == count
