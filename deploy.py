@@ -3,19 +3,21 @@
 pyinfra -y inventory/lxc.py deploy.py
 """
 
-from tasks.model import model
-from tasks.python_env import python_env
-
 from gpubox.deploy import here
 from gpubox.inventory import Box, Hypervisor
+from tasks.alone import alone
 from tasks.base import base
 from tasks.connection import connection
 from tasks.cuda import cuda
 from tasks.hypervisor import hypervisor
+from tasks.model import model
+from tasks.python_env import python_env
 from tasks.ready import ready
 from tasks.server import server
 
 this = here()
+
+alone()  # one run at a time on a host
 
 if isinstance(this, Hypervisor):
     hypervisor(this)  # cards into the containers; restarts one only when its devices changed

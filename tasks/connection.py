@@ -2,6 +2,7 @@
 
 from gpubox.deploy import step
 from gpubox.operations.connection import reconnect
+from gpubox.operations.lock import exclusive
 
 
 @step("Connection")
@@ -12,3 +13,4 @@ def connection() -> None:
     (a topological order over hosts), so without an operation that all share, a box would begin beside its hypervisor.
     """
     reconnect(name="ssh answers")
+    exclusive(name="Still no other run")  # a restart of the box ended what held it

@@ -19,4 +19,11 @@ def server(box: Box, changed: Changes) -> None:
     look = partial(read, ServiceFact, unit=UNIT, paths=[file.path for file in wish.files])
 
     owned_files(name="Unit and environment", files=wish.files, look=lambda: look().files)
-    service(name=f"{UNIT} runs it", unit=UNIT, argv=wish.argv, release=wish.release, look=look, changed=changed.did_change)
+    service(
+        name=f"{UNIT} runs it",
+        unit=UNIT,
+        argv=wish.argv,
+        release=wish.release,
+        look=look,
+        changed=changed.did_change,
+    )
