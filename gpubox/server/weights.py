@@ -2,7 +2,8 @@
 
 Runs with the venv's own python, whose huggingface_hub does the transfer: `python -I weights.py look|fetch`. Arguments
 are one JSON object on stdin (`Arguments`); events come out as JSON lines: `progress`, `retry`, and at the end
-`complete` (with `path` and `revision`), `incomplete` (with `lacks`) or `failed` (with `cause` and `todo`).
+`complete` (with `path` and `revision`), `incomplete` (with `lacks`) or `failed` (with `cause` and `todo`). A second
+word `text` makes them lines for people.
 Exit codes: 0 complete, 1 not complete, 2 could not tell (wrong arguments, no huggingface_hub).
 
 Complete: every file of the pinned revision lies there with the size that the hub gives, every shard that the index
@@ -121,12 +122,27 @@ def fetch(arguments: Arguments) -> dict[str, Any]:
     return look(arguments)
 
 
-def main(action: list[str]) -> int:
+def said(event: dict[str, Any]) -> str:
+    """One event for people."""
+    if event["event"] == "progress":
+        done, total, rate = (event[key] for key in ("done_bytes", "total_bytes", "bytes_per_s"))
+        left = f", {(total - done) / rate / 60:.0f} min left" if rate else ""
+        return f"{_gib(done)} of {_gib(total)}, {rate / 1e6:.0f} MB/s{left}"
+    if event["event"] == "retry":
+        return f"attempt {event['attempt']} failed: {event['why']}; again in {event['pause_s']:.0f} s"
+    if event["event"] == "complete":
+        return f"complete: {event['path']} ({_gib(event['bytes'])})"
+    if event["event"] == "incomplete":
+        return f"incomplete, it lacks {', '.join(event['lacks'])}"
+    return f"{event['event']}: {event['cause']}\n  to do:  {event['todo']}"
+
+
+def main(words: list[str]) -> int:
     """Read the arguments, act, print events; returns the exit code."""
     actions = {"look": look, "fetch": fetch}
     try:
         arguments = Arguments(**json.loads(sys.stdin.read()))
-        final = actions[action[0]](arguments)
+        final = actions[words[0]](arguments)
     except FailedError as error:
         final = {"event": "failed", "cause": str(error), "todo": error.todo}
     except (ValueError, TypeError, LookupError) as error:
@@ -136,7 +152,7 @@ def main(action: list[str]) -> int:
     except ImportError as error:
         _event("cannot-tell", cause=f"{error}", todo="run with the python of a venv that has huggingface_hub")
         return CANNOT_TELL
-    print(json.dumps(final), flush=True)
+    _event(**final)
     return COMPLETE if final["event"] == "complete" else NOT_COMPLETE
 
 
@@ -331,7 +347,7 @@ def _remove(paths: "list[Path] | Iterator[Path]") -> None:
 
 
 def _event(event: str, **more: object) -> None:
-    print(json.dumps({"event": event, **more}), flush=True)
+    print(said({"event": event, **more}) if "text" in sys.argv else json.dumps({"event": event, **more}), flush=True)
 
 
 if __name__ == "__main__":

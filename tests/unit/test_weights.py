@@ -328,3 +328,21 @@ def test_the_token_goes_to_the_hub_and_nowhere_else(box: Box, hub: Hub, tmp_path
 def test_without_a_library_it_cannot_tell(box: Box) -> None:
     box.python = sys.executable
     assert box.run("fetch")[-1]["event"] == "cannot-tell"
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (
+            {"event": "progress", "done_bytes": 2**30, "total_bytes": 4 * 2**30, "bytes_per_s": 10**8},
+            "1.0 GiB of 4.0 GiB, 100 MB/s, 1 min left",
+        ),
+        ({"event": "progress", "done_bytes": 0, "total_bytes": 2**30, "bytes_per_s": 0}, "0.0 GiB of 1.0 GiB, 0 MB/s"),
+        ({"event": "retry", "attempt": 1, "why": "429", "pause_s": 5.0}, "attempt 1 failed: 429; again in 5 s"),
+        ({"event": "complete", "path": "/m", "bytes": 2**30}, "complete: /m (1.0 GiB)"),
+        ({"event": "incomplete", "lacks": ["a", "b"]}, "incomplete, it lacks a, b"),
+        ({"event": "failed", "cause": "c", "todo": "t"}, "failed: c\n  to do:  t"),
+    ],
+)
+def test_lines_for_people(event: dict[str, Any], line: str) -> None:
+    assert weights.said(event) == line

@@ -1,0 +1,43 @@
+"""Whether a model of the hub lies whole on the box. One command; the hub is not asked."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pyinfra.api import FactBase, QuoteString, StringCommand
+from typing_extensions import override
+
+from gpubox.errors import CannotTellError
+from gpubox.server import weights
+from gpubox.server.weights import Arguments
+
+
+def command(action: str, venv: str, arguments: Arguments) -> StringCommand:
+    """The shell command that runs gpubox/server/weights.py (`look`, or `fetch text`) with the venv's python."""
+    script = QuoteString(Path(weights.__file__).read_text())
+    given = QuoteString(json.dumps(asdict(arguments)))  # the token itself is in a file on the box
+    return StringCommand("printf %s", given, "|", QuoteString(f"{venv}/bin/python"), "-I -c", script, action)
+
+
+class Weights(FactBase[dict[str, Any]]):
+    """The final event of a look: `complete` (path, revision, bytes) or `incomplete` (lacks).
+
+    A venv that is not there gives `incomplete`. Errors: CannotTellError when its python does not run.
+    """
+
+    @override
+    def command(self, venv: str, arguments: Arguments) -> StringCommand:
+        absent = QuoteString(json.dumps({"event": "incomplete", "lacks": ["(there is no venv to look with)"]}))
+        python = QuoteString(f"{venv}/bin/python")
+        look = command("look", venv, arguments)
+        return StringCommand("if test -x", python, "; then {", look, "|| test $? = 1; }; else echo", absent, "; fi")
+
+    @override
+    def process(self, output: list[str]) -> dict[str, Any]:
+        event: dict[str, Any] = json.loads(output[-1])
+        if event["event"] not in {"complete", "incomplete"}:
+            raise CannotTellError(
+                f"the weights cannot be looked at: {event.get('cause')}", "", str(event.get("todo", ""))
+            )
+        return event
