@@ -10,9 +10,11 @@ from pyinfra.api.state import StateStage
 
 from gpubox.operations import Commands
 
+WAIT_S = 60
+"""How long a run waits for another one, in seconds."""
 _HOLD = (
-    "flock --nonblock /run/gpubox.lock sh -c '"
-    'echo "${SSH_CONNECTION%% *} since $(date +%H:%M:%S)" >/run/gpubox.holder; echo held; exec cat >/dev/null\' '
+    "flock --timeout {wait_s} /run/gpubox.lock sh -c '"
+    'echo "${{SSH_CONNECTION%% *}} since $(date +%H:%M:%S)" >/run/gpubox.holder; echo held; exec cat >/dev/null\' '
     "|| cat /run/gpubox.holder"
 )
 _channels: WeakKeyDictionary[Host, tuple[Any, ...]] = WeakKeyDictionary()
@@ -40,7 +42,15 @@ def _hold() -> str:
     held = _channels.get(host.connector.host)
     if held is not None and not held[1].channel.closed:
         return "held"
-    channels = client.exec_command(_HOLD)
+    holder = _try(client, 0)
+    if holder == "held":
+        return holder
+    logger.info(f"{host.print_prefix}another run is at work here (from {holder}): waiting up to {WAIT_S} s")
+    return _try(client, WAIT_S)
+
+
+def _try(client: Any, wait_s: int) -> str:
+    channels = client.exec_command(_HOLD.format(wait_s=wait_s))
     _channels[host.connector.host] = channels
     return str(channels[1].readline()).strip()
 
