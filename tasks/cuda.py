@@ -1,6 +1,9 @@
 """Step `cuda`: toolkits side by side from one signed source, and the system's default through update-alternatives."""
 
 from functools import partial
+from pathlib import Path
+
+from pyinfra.api import OperationError
 
 from gpubox.cuda import toolkit_package
 from gpubox.deploy import step
@@ -15,6 +18,8 @@ from gpubox.operations.packages import installed
 def cuda(box: Box) -> None:
     """Bring the toolkits to what `cuda` in the box's data says. The service's CUDA_HOME comes from its stack."""
     wish = box.settings.cuda
+    if wish.source.keyring is not None and not Path(wish.source.keyring).is_file():
+        raise OperationError(f"{box.name}: cuda.source.keyring: no file {wish.source.keyring} on this machine")
     look = partial(read, CudaFact, toolkits=wish.toolkits)
     toolkits = [toolkit_package(version) for version in wish.toolkits]
 

@@ -2,10 +2,14 @@
 
 from functools import partial
 
+from pyinfra.context import host
+
 from gpubox.deploy import step
+from gpubox.facts.hypervisor import HypervisorState, WayIn
 from gpubox.facts.hypervisor_host import NODES_UNIT, HostState
 from gpubox.facts.once import read
 from gpubox.hypervisor.cards import Wanted
+from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.modules import OPTIONS_FILE, options_text
 from gpubox.inventory import Box, Hypervisor
 from gpubox.operations.boot import kernel_command_line
@@ -40,13 +44,14 @@ def hypervisor(this: Hypervisor) -> None:
 
 def _into(container: Container, box: Box, this: Hypervisor) -> None:
     """The container itself where the data says how to make it, its cards, and then a way into it."""
-    name, kind, made = container.name, container.kind, container.create
+    inside, made = Kind(container.kind, container.name), container.create
+    look = partial(host.get_fact, HypervisorState, kind=inside.name, container=inside.container)
     if made:
-        create(name=f"Container {name}", container=name, kind=kind, wish=made, hostname=box.name)
+        create(name=f"Container {container.name}", box=inside, wish=made, hostname=box.name, look=look)
     passthrough(
-        name=f"Cards of {name}",
-        container=name,
-        kind=kind,
+        name=f"Cards of {container.name}",
+        box=inside,
+        look=look,
         gpus=box.settings.gpus,
         others=_others(box, this),
         caps=box.settings.gpu_caps,
@@ -54,7 +59,10 @@ def _into(container: Container, box: Box, this: Hypervisor) -> None:
         to_be_made=made is not None,
     )
     if made:
-        way_in(name=f"ssh into {name}", container=name, kind=kind, wish=made)
+        open_to = partial(
+            host.get_fact, WayIn, kind=inside.name, container=inside.container, public_key=made.public_key
+        )
+        way_in(name=f"ssh into {container.name}", box=inside, wish=made, look=open_to)
 
 
 def _others(box: Box, this: Hypervisor) -> dict[str, Wanted]:

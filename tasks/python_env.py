@@ -5,9 +5,11 @@ from hashlib import sha256
 
 from gpubox import lockfile, paths
 from gpubox.deploy import step
+from gpubox.facts.cards import DriverAnswers
 from gpubox.facts.once import read
 from gpubox.facts.venv import PythonEnv
 from gpubox.inventory import Box
+from gpubox.operations.cards import driver_answers
 from gpubox.operations.changes import Changes
 from gpubox.operations.files import OwnedFile, owned_files
 from gpubox.operations.venv import Offer, environment, installer, packages, source_built
@@ -27,6 +29,8 @@ def python_env(box: Box) -> Changes:
     look = partial(read, PythonEnv, path=path, paths=[file.path for file in files])
     kept = frozenset(build.package for build in stack.source_builds)
 
+    if stack.device == "cuda":
+        driver_answers(name="The driver answers", stack=stack.name, look=partial(read, DriverAnswers))
     owned_files(name="Locks and wheels", files=files, look=lambda: look().files)
     installer(name="uv", version=lockfile.read(uv)[0].version, requirements=f"{folder}/uv.txt", look=lambda: look().uv)
     environment(name=f"venv {path}", path=path, python=stack.python, look=lambda: look().venv)

@@ -10,11 +10,13 @@ from pyinfra.api import StringCommand
 
 from gpubox import cuda
 from gpubox.facts.base import Sysctl
+from gpubox.facts.cards import DriverAnswers
 from gpubox.facts.cuda import Alternatives, CudaState
 from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 from gpubox.operations import base, packages
 from gpubox.operations import cuda as operations
+from gpubox.operations.cards import driver_answers
 from gpubox.operations.files import OwnedFile, owned_files
 from gpubox.settings import AptSource
 
@@ -75,6 +77,14 @@ def test_kernel_settings_that_differ() -> None:
 def test_time_zone() -> None:
     assert texts(base.timezone._inner(zone="Etc/UTC", look=lambda: "Etc/UTC")) == []
     assert any("/usr/share/zoneinfo/Etc/UTC" in text for text in texts(base.timezone._inner("Etc/UTC", lambda: "")))
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"), [([], False), (["sh: 1: cannot open /dev/nvidiactl: No such file"], True)]
+)
+def test_a_stack_for_gpus_needs_a_driver(said: list[str], refused: bool) -> None:
+    reason = DriverAnswers().process(said)
+    assert bool(list(driver_answers._inner(stack="sglang-0.5.23-cu130", look=lambda: reason))) is refused
 
 
 URI = "http://mirror.test/cuda/"

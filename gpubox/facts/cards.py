@@ -1,0 +1,14 @@
+"""Whether the NVIDIA driver answers on this machine. One command."""
+
+from pyinfra.api import FactBase
+from typing_extensions import override
+
+
+class DriverAnswers(FactBase[str]):
+    """Empty: /dev/nvidiactl opens; else why not, as the shell said it (no such file, not permitted, no such device)."""
+
+    command = "( : <>/dev/nvidiactl ) 2>&1 || true"
+
+    @override
+    def process(self, output: list[str]) -> str:
+        return " ".join(output).rpartition("/dev/nvidiactl: ")[2].strip()
