@@ -1,7 +1,7 @@
 """Make a container, and a way in by ssh."""
 
 import shlex
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from pyinfra import logger
 from pyinfra.api.command import QuoteString, StringCommand
@@ -10,47 +10,48 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from gpubox.errors import GpuboxError
-from gpubox.facts.hypervisor import HypervisorState, WayIn
-from gpubox.facts.once import read
+from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import create as making
-from gpubox.hypervisor.kinds import Kind, Name
+from gpubox.hypervisor.kinds import Kind
 from gpubox.settings import Create
 
 Commands = Generator[StringCommand, None, None]
 
 
 @operation()
-def create(container: str, kind: Name, wish: Create, hostname: str) -> Commands:
+def create(box: Kind, wish: Create, hostname: str, look: Callable[[], Hypervisor]) -> Commands:
     """Make the container if the hypervisor does not have it. An existing one is left as it is.
 
     It is started by the operation that gives it its cards.
 
-    + container: its name, or its number (Proxmox)
-    + kind: lxc, proxmox or incus
+    + box: the container
     + wish: what it is made from and what it gets
     + hostname: its name inside
+    + look: asks for the state of hypervisor and container
     """
-    found = read(HypervisorState, kind=kind, container=container)
+    found = look()
     if found.config is not None:
         return
     try:
-        commands = making.commands(Kind(kind, container), wish, hostname, found.cgroup)
+        commands = making.commands(box, wish, hostname, found.cgroup)
     except GpuboxError as error:
-        raise OperationError(f"{container} on {host.name}: {error.message}") from error
-    logger.info(f"{host.print_prefix}making container {container} from {wish.template}: may take some minutes")
+        raise OperationError(f"{box.container} on {host.name}: {error.message}") from error
+    logger.info(f"{host.print_prefix}making container {box.container} from {wish.template}: may take some minutes")
     for words in commands:
         yield StringCommand(*map(QuoteString, words))
 
 
 @operation()
-def way_in(container: str, kind: Name, wish: Create) -> Commands:
+def way_in(box: Kind, wish: Create, look: Callable[[], bool]) -> Commands:
     """Have sshd and the key in the running container, through the hypervisor: no connection to it is needed.
 
-    + container: its name, or its number (Proxmox)
-    + kind: lxc, proxmox or incus
+    + box: the container
     + wish: carries the public key
+    + look: whether both are there
     """
-    if read(WayIn, kind=kind, container=container, public_key=wish.public_key):
+    if look():
         return
-    logger.warning(f"{host.print_prefix}container {container} gets sshd and the key; the next run goes on inside it")
-    yield StringCommand(shlex.join(Kind(kind, container).inside(making.way_in(wish.public_key))))
+    logger.warning(
+        f"{host.print_prefix}container {box.container} gets sshd and the key; the next run goes on inside it"
+    )
+    yield StringCommand(shlex.join(box.inside(making.way_in(wish.public_key))))

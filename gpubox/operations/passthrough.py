@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import shlex
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 from pyinfra import logger
 from pyinfra.api.command import FunctionCommand, QuoteString, StringCommand
@@ -14,11 +14,10 @@ from pyinfra.api.state import State
 from pyinfra.context import ctx_state, host
 
 from gpubox.errors import GpuboxError
-from gpubox.facts.hypervisor import Hypervisor, HypervisorState
-from gpubox.facts.once import read
+from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import incus
 from gpubox.hypervisor.cards import Wanted, choose, refuse_shared
-from gpubox.hypervisor.kinds import Kind, Name
+from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
 
 Commands = Generator[StringCommand | FunctionCommand, None, None]
@@ -26,8 +25,8 @@ Commands = Generator[StringCommand | FunctionCommand, None, None]
 
 @operation()
 def passthrough(
-    container: str,
-    kind: Name = "lxc",
+    box: Kind,
+    look: Callable[[], Hypervisor],
     gpus: Wanted = "all",
     others: Mapping[str, Wanted] | None = None,
     caps: bool = False,
@@ -39,16 +38,15 @@ def passthrough(
     The configuration is written only when it differs, in one rename; the container is restarted only when it runs
     without what the configuration now says. A container that is down is started.
 
-    + container: its name, or its number (Proxmox)
-    + kind: lxc, proxmox or incus
+    + box: the container
+    + look: asks for the state of hypervisor and container, anew at each call
     + gpus: `all`, or indices, UUIDs, PCI addresses
     + others: containers that may not have the same cards -> what they have, in the words of `gpus`
     + caps: also /dev/nvidia-caps (MIG, fabric manager)
     + allow_restart: may it be restarted; False: what is pending is reported
     + to_be_made: an earlier operation of the same run makes the container, so that a plan does not find it
     """
-    box = Kind(kind, container)
-    found = read(HypervisorState, kind=kind, container=container)
+    container, found = box.container, look()
     if found.config is None and to_be_made and not ctx_state.get().is_executing:
         yield StringCommand("true")  # only counted: the run itself asks again
         return
@@ -64,7 +62,7 @@ def passthrough(
         _say(f"container {container} is down: starting it; a box that this run could not connect to needs another run")
         yield _all(box.start())
     else:
-        after = host.get_fact(HypervisorState, kind=kind, container=container) if commands else found
+        after = look() if commands else found
         pending = faults(after, given)
         if not pending:
             return
@@ -74,7 +72,7 @@ def passthrough(
             return
         _say(f"restarting container {container}: {'; '.join(pending)}{serves}")
         yield _all(box.restart(found.unit))
-    yield FunctionCommand(_check, (box, given), {})
+    yield FunctionCommand(_check, (box, given, look), {})
 
 
 def _given(box: Kind, found: Hypervisor, gpus: Wanted, others: Mapping[str, Wanted], caps: bool) -> Gift:
@@ -126,9 +124,9 @@ def _all(commands: Sequence[Sequence[str]]) -> StringCommand:
     return StringCommand(" && ".join(shlex.join(words) for words in commands))
 
 
-def _check(state: State, host: Host, box: Kind, given: Gift) -> bool:
+def _check(state: State, host: Host, box: Kind, given: Gift, look: Callable[[], Hypervisor]) -> bool:
     """After the restart the container must have the nodes: if not, this host fails, with what is wrong."""
-    found = host.get_fact(HypervisorState, kind=box.name, container=box.container)
+    found = look()
     left = faults(found, given) if found.state == "running" else [f"it is {found.state}"]
     if left:
         logger.error(f"{host.print_prefix}container {box.container} after its restart: {'; '.join(left)}")

@@ -42,7 +42,8 @@ def test_next_kernel(boot: NextBoot, version: str | None) -> None:
             "proxmox",
             [
                 (
-                    "do not reboot: the next boot takes kernel 6.8.12-4-pve, which has neither nvidia module nor headers; "
+                    "do not reboot: the next boot takes kernel 6.8.12-4-pve, which has neither nvidia module "
+                    "nor headers; "
                     "apt install proxmox-headers-6.8.12-4-pve && dkms autoinstall -k 6.8.12-4-pve"
                 )
             ],
