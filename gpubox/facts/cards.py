@@ -7,7 +7,9 @@ from typing_extensions import override
 class DriverAnswers(FactBase[str]):
     """Empty: /dev/nvidiactl opens; else why not, as the shell said it (no such file, not permitted, no such device)."""
 
-    command = "( : <>/dev/nvidiactl ) 2>&1 || true"
+    @override
+    def command(self) -> str:
+        return "( : <>/dev/nvidiactl ) 2>&1 || true"
 
     @override
     def process(self, output: list[str]) -> str:

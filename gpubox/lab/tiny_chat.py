@@ -17,7 +17,7 @@ except ModuleNotFoundError:
 else:
     define_missing_operators()  # before transformers imports torchvision
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # type: ignore[import-not-found]
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # type: ignore[import-not-found]  # there too
 from transformers import (  # type: ignore[import-not-found]
     PreTrainedTokenizerFast,
     Qwen2Config,

@@ -79,9 +79,7 @@ def test_time_zone() -> None:
     assert any("/usr/share/zoneinfo/Etc/UTC" in text for text in texts(base.timezone._inner("Etc/UTC", lambda: "")))
 
 
-@pytest.mark.parametrize(
-    ("said", "refused"), [([], False), (["sh: 1: cannot open /dev/nvidiactl: No such file"], True)]
-)
+@pytest.mark.parametrize(("said", "refused"), [([], False), (["sh: 1: cannot open /dev/nvidiactl: No such"], True)])
 def test_a_stack_for_gpus_needs_a_driver(said: list[str], refused: bool) -> None:
     reason = DriverAnswers().process(said)
     assert bool(list(driver_answers._inner(stack="sglang-0.5.23-cu130", look=lambda: reason))) is refused
