@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help venv demo test lint unit acceptance bench lab-up lab-down
+.PHONY: help venv demo test test-faults lint unit acceptance bench lab-up lab-down
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -39,8 +39,12 @@ unit: venv ## tests that need no host
 acceptance: lab-up ## converge the practice machine and ask it whether it is so
 	$(BIN)/pyinfra -y inventory/lxc.py deploy.py
 	$(BIN)/pytest tests/acceptance --hosts=gpu01 --no-skips
+	$(BIN)/pytest tests/faults/test_drift.py --hosts=gpu01 --practice --no-skips
 
 test: lint unit acceptance ## everything CI runs
+
+test-faults: lab-up ## the slow ones: damage, kill and break the practice machine in many ways
+	$(BIN)/pytest tests/faults --hosts=gpu01 --practice --no-skips
 
 bench: lab-up ## time the deploy itself: seconds, round trips, remote CPU
 	$(BIN)/python -m gpubox.lab.bench
