@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
 from gpubox.deploy import step
@@ -44,6 +45,8 @@ def hypervisor(this: Hypervisor) -> None:
 
 def _into(container: Container, box: Box, this: Hypervisor) -> None:
     """The container itself where the data says how to make it, its cards, and then a way into it."""
+    if container.kind != this.settings.kind:
+        raise OperationError(f"{box.name}: its container is {container.kind}, {this.name} is {this.settings.kind}")
     inside, made = Kind(container.kind, container.name), container.create
     look = partial(host.get_fact, HypervisorState, kind=inside.name, container=inside.container)
     if made:

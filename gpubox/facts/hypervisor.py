@@ -31,6 +31,8 @@ class Inside:
     """Bytes that its first process may lock, or `unlimited`."""
     ports: tuple[int, ...] = ()
     """TCP ports on which something listens, but ssh's."""
+    cgroup_toolkit: bool = False
+    """NVIDIA's container toolkit is set up there and would edit device cgroups (NVIDIA/libnvidia-container#154)."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,9 @@ def _inside(answer: probe.Answer) -> Inside:
     present = {path: node for numbers in seen for path, node in nodes.parse(numbers).items()}
     messages = {numbers.split()[0]: message for numbers, message in seen.items()}
     denied = {path for path, message in messages.items() if "not permitted" in message or "denied" in message}
-    memlock, _, sockets = rest.partition("\n")
+    memlock, toolkit, sockets = [*rest.split("\n", 2), "", ""][:3]
     listening = {int(port, 16) for port in re.findall(r"^\s*\d+: \S+:([0-9A-F]{4}) \S+ 0A ", sockets, re.M)}
-    return Inside(present, frozenset(denied), memlock.strip(), tuple(sorted(listening - {22})))
+    return Inside(present, frozenset(denied), memlock, tuple(sorted(listening - {22})), toolkit == "toolkit")
 
 
 _SYS_RESOURCE = 24  # number of CAP_SYS_RESOURCE (capabilities(7))
@@ -156,4 +158,6 @@ _SYS_RESOURCE = 24  # number of CAP_SYS_RESOURCE (capabilities(7))
 _LOOK = """LC_ALL=C; export LC_ALL; for n in /dev/nvidia* /dev/nvidia-caps/*; do [ -c "$n" ] || continue
 m=$( { : <>"$n"; } 2>&1 ); printf '%s|%s\\n' "$(stat -c '%n %t %T %a' "$n")" "$m"; done; echo ==
 sed -n 's/^Max locked memory *\\([^ ]*\\) .*/\\1/p' /proc/1/limits
+f=/etc/nvidia-container-runtime/config.toml
+[ -e $f ] && ! grep -qE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' $f && echo toolkit || echo
 cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; true"""

@@ -70,7 +70,7 @@ def caps(proc_devices: str, present: Mapping[str, Node]) -> list[Node]:
 
 
 def wrong(wanted: Iterable[Node], present: Mapping[str, Node]) -> list[str]:
-    """One line for each wanted node that is missing or has other numbers than the kernel's (a stale major)."""
+    """One line for each wanted node that is missing, has other numbers than the kernel's, or too tight a mode."""
     return [
         f"{node.path} {_fault(node, present.get(node.path))}" for node in wanted if _fault(node, present.get(node.path))
     ]
@@ -95,4 +95,6 @@ def _fault(wanted: Node, present: Node | None) -> str:
         return "is missing"
     if present.numbers != wanted.numbers:
         return f"is {present.numbers}, the kernel's is {wanted.numbers}"
+    if present.mode & wanted.mode != wanted.mode:
+        return f"has mode {present.mode:o}, not {wanted.mode:o}: users are kept out"
     return ""

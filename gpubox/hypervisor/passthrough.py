@@ -40,7 +40,7 @@ def new_text(box: Kind, found: Hypervisor, given: Gift) -> str:
     if box.name == "proxmox":
         if not found.pve_container:
             raise GpuboxError("the version of pve-container is unknown", "the Debian package pve-container installed")
-        return proxmox_config.with_devices(text, given.nodes, found.pve_container, proxmox_config.Access())
+        return proxmox_config.with_devices(text, given.nodes, found.pve_container)
     extra = [f"lxc.prlimit.memlock = {UNLIMITED}"] if given.memlock else []
     return lxc_config.with_passthrough(text, given.nodes, found.cgroup, extra)
 
@@ -65,7 +65,13 @@ def remarks(box: Kind, found: Hypervisor) -> list[str]:
     if box.name == "proxmox" and found.pve_container >= proxmox_config.DEV_ENTRIES_SINCE:
         lines += [f"'{line}' is needless beside devN entries" for line in proxmox_config.own_lines(found.config or "")]
     lines = [f"{box.config_path}: {line}; it is left as it is" for line in lines]
-    if found.config and _unprivileged(box, found) and not found.may_raise_limits:
+    if not found.config or not _unprivileged(box, found):
+        return lines
+    if found.inside.cgroup_toolkit:
+        lines.append(
+            "NVIDIA's container toolkit inside an unprivileged container needs no-cgroups = true in its config.toml"
+        )
+    if not found.may_raise_limits:
         lines.append("this hypervisor may not raise limits: the container's memlock stays as it is")
     return lines
 

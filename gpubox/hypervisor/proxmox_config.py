@@ -13,17 +13,11 @@ from gpubox.hypervisor.nodes import Node
 
 DEV_ENTRIES_SINCE = (5, 0, 7)
 """pve-container's version that brought `devN` (its changelog); Proxmox VE 8.1 and newer have it."""
+MODE = "0666"
+"""Of the nodes inside; Proxmox' default of 0660 keeps every user but root out."""
 _SLOTS = 256
 _OURS = "/dev/nvidia"
 _SECTION = re.compile(r"^\[([^\]\n]+)\][ \t]*$", re.M)
-
-
-@dataclass(frozen=True)
-class Access:
-    """Who may open the nodes inside: octal mode as `0666`, and a group of the container's own numbering."""
-
-    mode: str = "0666"
-    gid: int | None = None
 
 
 @dataclass
@@ -60,7 +54,7 @@ class _Part:
         self.lines.insert(end, line)
 
 
-def with_devices(text: str, nodes: Sequence[Node], version: tuple[int, ...], access: Access) -> str:
+def with_devices(text: str, nodes: Sequence[Node], version: tuple[int, ...]) -> str:
     """The configuration in which exactly `nodes` of the NVIDIA driver are passed through, each once.
 
     `version` is pve-container's. Entries of other devices, snapshots and comments stay. Errors: a locked container
@@ -69,7 +63,7 @@ def with_devices(text: str, nodes: Sequence[Node], version: tuple[int, ...], acc
     main, pending, rest = _split(text)
     _refuse(main.values())
     if version >= DEV_ENTRIES_SINCE:
-        _device_entries(main, pending, nodes, access)
+        _device_entries(main, pending, nodes)
     else:
         _raw_lines(main, nodes)
     if main.values().get("unprivileged") == "1":
@@ -87,7 +81,7 @@ def own_lines(text: str) -> list[str]:
     return [line.strip() for line in _split(text)[0].lines if re.match(rf"lxc\.mount\.entry\s*[:=]\s*{_OURS}", line)]
 
 
-def _device_entries(main: _Part, pending: _Part, nodes: Sequence[Node], access: Access) -> None:
+def _device_entries(main: _Part, pending: _Part, nodes: Sequence[Node]) -> None:
     """What Proxmox will use at the next start is the main part with the pending changes over it: both are looked at."""
     gone = {name.lstrip("!") for name in re.split(r"[,;\s]+", pending.values().get("delete", ""))}
     kept = {key: value for key, value in main.values().items() if key not in gone} | pending.values()
@@ -98,7 +92,7 @@ def _device_entries(main: _Part, pending: _Part, nodes: Sequence[Node], access: 
         path = _properties(value)["path"]
         if path in wanted:
             wanted.remove(path)
-            part.put(key, _entry(path, value, access))
+            part.put(key, _entry(path, value))
         elif path.startswith(_OURS):
             main.put(key, None)
             pending.put(key, None)
@@ -108,19 +102,16 @@ def _device_entries(main: _Part, pending: _Part, nodes: Sequence[Node], access: 
             slot = next(free, None)
             if slot is None:
                 raise GpuboxError("all 256 dev entries of the container are taken", f"a free one for {node.path}")
-            main.put(slot, _entry(node.path, "", access))
+            main.put(slot, _entry(node.path))
 
 
-def _entry(path: str, present: str, access: Access) -> str:
-    """The entry as it should be; a uid, and a gid that we were not asked for, stay as the user has them."""
-    has = _properties(present) if present else {}
-    wanted = {"uid": has.get("uid"), "gid": has.get("gid"), "mode": access.mode}
-    if access.gid is not None:
-        wanted["gid"] = str(access.gid)
-    if {key: has[key] for key in has if key != "path"} == {key: value for key, value in wanted.items() if value}:
+def _entry(path: str, present: str = "") -> str:
+    """The entry as it should be; a person's own gid and uid stay."""
+    has = _properties(present)
+    if has == {**has, "path": path, "mode": MODE} and "deny-write" not in has:
         return present
-    order = ("gid", "mode", "uid")
-    return ",".join([path, *(f"{key}={wanted[key]}" for key in order if wanted[key] is not None)])
+    owners = [f"{key}={has[key]}" for key in ("gid", "uid") if key in has]
+    return ",".join([path, f"mode={MODE}", *owners])
 
 
 def _properties(value: str) -> dict[str, str]:

@@ -68,9 +68,9 @@ def passthrough(
             return
         serves = f"; it serves on port {', '.join(map(str, found.inside.ports))}" if found.inside.ports else ""
         if not allow_restart:
-            _say(f"pending, not allowed: a restart of container {container}: {'; '.join(pending)}{serves}")
+            _say(f"pending, not allowed: a restart of container {container}: {_short(pending)}{serves}")
             return
-        _say(f"restarting container {container}: {'; '.join(pending)}{serves}")
+        _say(f"restarting container {container}: {_short(pending)}{serves}")
         yield _all(box.restart(found.unit))
     yield FunctionCommand(_check, (box, given, look), {})
 
@@ -131,6 +131,10 @@ def _check(state: State, host: Host, box: Kind, given: Gift, look: Callable[[], 
     if left:
         logger.error(f"{host.print_prefix}container {box.container} after its restart: {'; '.join(left)}")
     return not left
+
+
+def _short(lines: Sequence[str]) -> str:
+    return "; ".join(lines[:3]) + (f" and {len(lines) - 3} more" if len(lines) > 3 else "")
 
 
 def _say(message: str) -> None:

@@ -21,7 +21,7 @@ TCP = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retr
 INSIDE = (
     "/dev/nvidia0 c3 0 666|sh: 1: cannot create /dev/nvidia0: No such device or address\n"
     "/dev/nvidia-uvm 1ff 0 666|sh: 1: cannot create /dev/nvidia-uvm: Operation not permitted\n"
-    "/dev/nvidiactl c3 ff 660|\n==\n8388608\n"
+    "/dev/nvidiactl c3 ff 660|\n==\n8388608\ntoolkit\n"
 )
 ANSWERS = {
     "program": (0, ""),
@@ -59,7 +59,7 @@ def test_a_running_container() -> None:
     assert (found.state, found.cgroup, found.unit, found.unprivileged) == ("running", "v2", False, True)
     assert found.inside.nodes["/dev/nvidia-uvm"] == Node("/dev/nvidia-uvm", 511, 0)
     assert found.inside.denied == {"/dev/nvidia-uvm"}
-    assert (found.inside.memlock, found.inside.ports) == ("8388608", (30000,))
+    assert (found.inside.memlock, found.inside.ports, found.inside.cgroup_toolkit) == ("8388608", (30000,), True)
     assert (found.pve_container, found.may_raise_limits) == ((5, 2, 6), True)
 
 

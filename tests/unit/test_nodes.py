@@ -38,9 +38,10 @@ def test_driver_that_is_not_loaded_is_an_error(text: str, message: str) -> None:
 
 
 def test_wrong_nodes_are_named_with_what_is_wrong() -> None:
-    present = parse("/dev/nvidia0 c3 0 666\n/dev/nvidia-uvm ee 0 666\n")
-    wanted = [Node("/dev/nvidia0", 195, 0), Node("/dev/nvidia-uvm", 511, 0), Node("/dev/nvidiactl", 195, 255)]
-    assert wrong(wanted, present) == [
+    present = parse("/dev/nvidia0 c3 0 666\n/dev/nvidia1 c3 1 660\n/dev/nvidia-uvm ee 0 666\n")
+    cards = [Node("/dev/nvidia0", 195, 0), Node("/dev/nvidia1", 195, 1)]
+    assert wrong([*cards, Node("/dev/nvidia-uvm", 511, 0), Node("/dev/nvidiactl", 195, 255)], present) == [
+        "/dev/nvidia1 has mode 660, not 666: users are kept out",
         "/dev/nvidia-uvm is 238:0, the kernel's is 511:0",
         "/dev/nvidiactl is missing",
     ]

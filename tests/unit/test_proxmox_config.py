@@ -7,41 +7,40 @@ import yaml
 
 from gpubox.errors import GpuboxError
 from gpubox.hypervisor.nodes import Node, needed
-from gpubox.hypervisor.proxmox_config import Access, own_lines, unprivileged, with_devices
+from gpubox.hypervisor.proxmox_config import own_lines, unprivileged, with_devices
 
 CASES = sorted((Path(__file__).parents[1] / "cases/proxmox").iterdir())
 NODES = needed("195 nvidia\n195 nvidiactl\n511 nvidia-uvm\n", [0, 1])
 
 
-def _case(folder: Path) -> tuple[str, str, tuple[int, ...], Access]:
+def _case(folder: Path) -> tuple[str, str, tuple[int, ...]]:
     ask = yaml.safe_load((folder / "ask.yaml").read_text())
-    access = Access(ask.get("mode", "0666"), ask.get("gid"))
-    return (folder / "in.conf").read_text(), (folder / "out.conf").read_text(), tuple(ask["version"]), access
+    return (folder / "in.conf").read_text(), (folder / "out.conf").read_text(), tuple(ask["version"])
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
 def test_entries_are_as_wanted(folder: Path) -> None:
-    before, after, version, access = _case(folder)
-    assert with_devices(before, NODES, version, access) == after
+    before, after, version = _case(folder)
+    assert with_devices(before, NODES, version) == after
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
 def test_second_run_changes_nothing(folder: Path) -> None:
-    _, after, version, access = _case(folder)
-    assert with_devices(after, NODES, version, access) == after
+    _, after, version = _case(folder)
+    assert with_devices(after, NODES, version) == after
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
 def test_a_file_without_its_last_newline_gains_only_that(folder: Path) -> None:
-    before, after, version, access = _case(folder)
-    assert with_devices(before.rstrip("\n"), NODES, version, access).rstrip("\n") == after.rstrip("\n")
+    before, after, version = _case(folder)
+    assert with_devices(before.rstrip("\n"), NODES, version).rstrip("\n") == after.rstrip("\n")
 
 
 def test_what_proxmox_makes_of_our_file_is_left_alone() -> None:
     """It sorts the keys at each change of its own."""
-    ours = with_devices("hostname: a\narch: amd64\n", NODES, (5, 2, 0), Access())
+    ours = with_devices("hostname: a\narch: amd64\n", NODES, (5, 2, 0))
     sorted_by_proxmox = "".join(sorted(ours.splitlines(keepends=True)))
-    assert with_devices(sorted_by_proxmox, NODES, (5, 2, 0), Access()) == sorted_by_proxmox
+    assert with_devices(sorted_by_proxmox, NODES, (5, 2, 0)) == sorted_by_proxmox
 
 
 @pytest.mark.parametrize(
@@ -54,17 +53,17 @@ def test_what_proxmox_makes_of_our_file_is_left_alone() -> None:
 )
 def test_what_cannot_be_done_is_said(text: str, message: str) -> None:
     with pytest.raises(GpuboxError, match=message):
-        with_devices(text, NODES, (5, 2, 0), Access())
+        with_devices(text, NODES, (5, 2, 0))
 
 
 def test_a_lock_of_a_snapshot_is_not_the_containers() -> None:
-    assert "dev0" in with_devices("arch: amd64\n\n[snap]\nlock: x\n", NODES, (5, 2, 0), Access())
+    assert "dev0" in with_devices("arch: amd64\n\n[snap]\nlock: x\n", NODES, (5, 2, 0))
 
 
 def test_a_new_major_changes_nothing_where_entries_are_by_path() -> None:
-    text = with_devices("arch: amd64\n", NODES, (5, 2, 0), Access())
+    text = with_devices("arch: amd64\n", NODES, (5, 2, 0))
     moved = [Node(node.path, 409, node.minor) for node in NODES]
-    assert with_devices(text, moved, (5, 2, 0), Access()) == text
+    assert with_devices(text, moved, (5, 2, 0)) == text
 
 
 def test_own_lines_and_privilege() -> None:
