@@ -194,14 +194,16 @@ def _download(arguments: Arguments, manifest: Manifest, token: str | None) -> No
 
 
 def _persist(arguments: Arguments, act: Any) -> Any:
-    for attempt in range(1, arguments.attempts + 1):
+    attempt = 0
+    while True:
+        attempt += 1
         try:
             return act()
         except ImportError:
             raise
         except Exception as error:
             _raise_if_final(arguments, error)
-            if attempt == arguments.attempts:
+            if attempt >= arguments.attempts:
                 raise FailedError(
                     f"{arguments.repository}: given up after {attempt} attempts: {_said(error)}",
                     "run again: what is there is kept; with 429 give a token (token_file)",
@@ -211,7 +213,6 @@ def _persist(arguments: Arguments, act: Any) -> Any:
             pause = max(arguments.pause_s * 2 ** (attempt - 1), _retry_after(error))
             _event("retry", why=_said(error), attempt=attempt, pause_s=round(pause, 1))
             time.sleep(pause)
-    raise AssertionError("unreachable")
 
 
 def _raise_if_final(arguments: Arguments, error: Exception) -> None:

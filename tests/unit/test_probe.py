@@ -225,7 +225,7 @@ def unit(active: str, sub: str, result: str, box: Path) -> None:
     (box / "unit").write_text("\n".join([*lines, "ExecMainStatus=1", "InvocationID=abc", ""]))
 
 
-def run(arguments: dict[str, Any], path: Path, proc: str = "/nowhere") -> tuple[int, list[dict[str, Any]]]:
+def run(arguments: dict[str, Any] | list[str], path: Path, proc: str = "/nowhere") -> tuple[int, list[dict[str, Any]]]:
     """As the box runs it; by default nobody can be seen to listen."""
     script = Path(probe.__file__).read_text().replace('Path("/proc")', f"Path({proc!r})")
     command = [sys.executable, "-I", "-c", script]
@@ -294,7 +294,7 @@ def test_a_failed_unit_ends_at_once(box: Path) -> None:
     assert events[-1]["cause"] == "the unit failed: result oom-kill, exit status 1"
 
 
-@pytest.mark.parametrize("broken", ["systemctl fails", "no such unit", "wrong arguments", "no json"])
+@pytest.mark.parametrize("broken", ["systemctl fails", "no such unit", "wrong arguments", "no object"])
 def test_what_cannot_be_told(server: Server, box: Path, broken: str) -> None:
     arguments: dict[str, Any] = {"url": server.url, "model": "m", "unit": "u"}
     if broken == "systemctl fails":
@@ -303,7 +303,7 @@ def test_what_cannot_be_told(server: Server, box: Path, broken: str) -> None:
         (box / "unit").write_text("LoadState=not-found\n")
     if broken == "wrong arguments":
         arguments["timeout"] = 1
-    code, events = run([] if broken == "no json" else arguments, box)  # type: ignore[arg-type]
+    code, events = run([] if broken == "no object" else arguments, box)
     assert (code, events[-1]["event"]) == (probe.CANNOT_TELL, "cannot-tell")
 
 

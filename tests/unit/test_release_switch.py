@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -128,21 +129,25 @@ def test_rollback_from_the_first_release_is_refused(box: Box) -> None:
     assert box.state() == before
 
 
-REFUSED: dict[str, Callable[[Box], None]] = {
-    "no such release": lambda box: box.do(switch.switch, "0" * 16),
-    "rollback to none": lambda box: box.do(switch.rollback, "0" * 16),
-    "no venv": lambda box: (box.root / "venvs/venv-next").rmdir() or box.do(switch.switch, box.made_next),  # type: ignore
-    "verified is not current": lambda box: box.do(switch.verified, box.made_next),  # type: ignore
+def without_its_venv(box: Box, new: str) -> None:
+    (box.root / "venvs/venv-new").rmdir()
+    box.do(switch.switch, new)
+
+
+REFUSED: dict[str, Callable[[Box, str], None]] = {
+    "no such release": lambda box, _: box.do(switch.switch, "0" * 16),
+    "rollback to none": lambda box, _: box.do(switch.rollback, "0" * 16),
+    "no venv": without_its_venv,
+    "verified is not current": lambda box, new: box.do(switch.verified, new),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_with_the_old_one_serving(box: Box, case: str) -> None:
-    old = box.serve("old")
-    box.made_next = box.made("next")  # type: ignore[attr-defined]
+    old, new = box.serve("old"), box.made("new")
     before, calls = box.state(), list(box.systemd.calls)
     with pytest.raises(RefusedError):
-        REFUSED[case](box)
+        REFUSED[case](box, new)
     assert (box.state(), box.systemd.calls, box.systemd.running) == (before, calls, old)
 
 
@@ -267,7 +272,7 @@ def test_a_run_killed_at_any_line_is_finished_by_the_next(
         monkeypatch.setattr("gpubox.server.switch.subprocess.run", box.systemd)
         served = [box.serve("a"), box.serve("b")]
         new = box.made("new")
-        more = killed_at(step, lambda box=box, new=new: ACTS[name](box, new))  # type: ignore[misc]
+        more = killed_at(step, partial(ACTS[name], box, new))
         check_whole(box, [*served, new])
         if more or wanted is None:
             again(name, box, new, served)
