@@ -12,14 +12,14 @@ from gpubox.lab import paths, shell
 
 @dataclass(frozen=True)
 class Stack:
-    """What a container stands on: layers of an overlay, topmost first, or (no overlayfs) a whole root to copy."""
+    """What a container stands on: layers, topmost first; without overlayfs each holds those below, and is copied."""
 
     layers: tuple[Path, ...]
     overlay: bool
 
     def with_top(self, layer: Path) -> "Stack":
-        """The stack with one more layer; a copy already holds what was below it."""
-        return Stack((layer, *self.layers) if self.overlay else (layer,), self.overlay)
+        """The stack with one more layer."""
+        return Stack((layer, *self.layers), self.overlay)
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,12 @@ class Recipe:
     files: dict[str, str] = field(default_factory=dict)
 
     def digest(self, below: Stack) -> str:
-        """Twelve characters that change with the recipe and with the bottom layer."""
-        bottom = [layer.name for layer in below.layers[-1:]]
+        """Twelve characters that change with the recipe, the bottom layer, and whether what is below is copied in."""
+        bottom = (
+            [layer.name for layer in below.layers[-1:]]
+            if below.overlay
+            else ["copied", *(layer.name for layer in below.layers)]
+        )
         parts = [self.name, self.script, *(f"{k}\0{v}" for k, v in sorted(self.files.items())), *bottom]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 

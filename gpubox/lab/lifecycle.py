@@ -100,6 +100,7 @@ def remajor() -> dict[str, int]:
 
 def status() -> list[dict[str, object]]:
     """Each container: host, address, LXC's state, whether sshd answers, and the stand-in hardware. Empty: no lab."""
+    _need_root()
     lab = record.read()
     names = [_PVE, *lab.names] if lab else []
     return [
@@ -186,12 +187,18 @@ def _tidy(lab: Lab) -> None:
 
 
 def _existing(name: str) -> Lab:
+    _need_root()
     lab = record.read()
     if lab is None:
         raise GpuboxError("there is no practice machine", "one that is up", "gpubox lab up")
     if name not in [_PVE, *lab.names]:
         raise GpuboxError(f"the practice machine has no {name!r}", f"one of: {', '.join([_PVE, *lab.names])}")
     return lab
+
+
+def _need_root() -> None:
+    if os.geteuid() != 0:
+        raise GpuboxError("not root", "root, as for every `gpubox lab` command", "run it with sudo")
 
 
 def _mirror() -> str:
@@ -210,6 +217,7 @@ def _mirror() -> str:
 @contextmanager
 def _locked() -> Iterator[None]:
     """One lab command at a time; a second one waits."""
+    _need_root()
     paths.state().mkdir(parents=True, exist_ok=True)
     with (paths.state() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -4,7 +4,7 @@ import ipaddress
 import json
 from pathlib import Path
 
-from gpubox.lab import paths, shell
+from gpubox.lab import firewall, paths, shell
 from gpubox.lab.files_io import write
 
 BRIDGE = "gpubox0"
@@ -74,6 +74,7 @@ def up() -> bool:
     if not shell.succeeds("nft", "list", "table", "ip", TABLE):
         shell.run("nft", "-f", "-", stdin=rules(link))
         changed.append(True)
+    changed.append(firewall.open_for(BRIDGE))
     return any(changed)
 
 
@@ -85,6 +86,7 @@ def down() -> None:
         shell.run("ip", "link", "delete", BRIDGE)
     if shell.succeeds("nft", "list", "table", "ip", TABLE):
         shell.run("nft", "delete", "table", "ip", TABLE)
+    firewall.close()
     for name, value in json.loads(_saved_path().read_text()).items():
         _path(name).write_text(f"{value}\n")
     _saved_path().unlink()

@@ -6,7 +6,7 @@ import pytest
 
 from gpubox.lab import clients, containers, network
 from gpubox.lab.debs import Deb
-from gpubox.lab.layers import Stack
+from gpubox.lab.layers import Recipe, Stack
 
 LAYERS = Stack((Path("/state/base/clients-1"), Path("/state/base/debian-2")), overlay=True)
 
@@ -91,3 +91,14 @@ def test_control_says_that_it_is_a_stand_in() -> None:
     text = Deb("cuda-nvcc-13-1", "13.1.115-1", "CUDA nvcc", ("cuda-crt-13-1", "libnvvm-13-1")).control()
     assert "Depends: cuda-crt-13-1, libnvvm-13-1\n" in text
     assert "STAND-IN" in text
+
+
+def test_a_layer_is_made_anew_when_its_recipe_or_what_is_below_changes() -> None:
+    recipe, below = Recipe("clients", "true", {"etc/x": "1"}), Stack((Path("/b/debian-2"),), overlay=True)
+    others = [
+        (Recipe("clients", "false", {"etc/x": "1"}), below),
+        (Recipe("clients", "true", {"etc/x": "2"}), below),
+        (recipe, Stack((Path("/b/debian-3"),), overlay=True)),
+        (recipe, Stack((Path("/b/debian-2"),), overlay=False)),
+    ]
+    assert recipe.digest(below) not in {other.digest(stack) for other, stack in others}
