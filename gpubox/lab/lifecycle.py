@@ -24,6 +24,7 @@ from gpubox.lab import (
     preflight,
     record,
     roots,
+    shell,
 )
 from gpubox.lab.record import Lab
 from gpubox.lab.steps import Steps
@@ -133,9 +134,18 @@ def _prepare(lab: Lab, steps: Steps) -> None:
             step.did()
             if lxc.state(_PVE) == "RUNNING":
                 lxc.inside(_LOAD_DRIVER)
-    caches = [paths.cache() / "apt" / name / "partial" for name in [_PVE, *lab.names]]
-    for folder in [paths.hypervisor(), paths.boxes(), paths.apt(), paths.cache() / "uv", *caches]:
+    for folder in (paths.hypervisor(), paths.boxes(), paths.apt(), paths.cache() / "uv"):
         folder.mkdir(parents=True, exist_ok=True)
+    for name in [_PVE, *lab.names]:
+        _apt_cache(name, lab.names[0])
+
+
+def _apt_cache(name: str, first: str) -> None:
+    """Each box has its own (apt locks the folder); a new one begins with links to what the first box downloaded."""
+    folder, model = (paths.cache() / "apt" / other for other in (name, first))
+    if not folder.exists() and model.exists():
+        shell.run("cp", "-al", str(model), str(folder))
+    (folder / "partial").mkdir(parents=True, exist_ok=True)
 
 
 def _layers(lab: Lab, steps: Steps) -> Lab:
@@ -177,7 +187,8 @@ def _start(name: str) -> bool:
 
 
 def _surplus(lab: Lab) -> list[str]:
-    present = {p.name for p in paths.boxes().iterdir() if re.fullmatch(r"gpu\d\d", p.name)}
+    """Boxes that an earlier `up` made; a container without `lab.conf` is somebody's own and stays."""
+    present = {p.parent.name for p in paths.boxes().glob("gpu[0-9][0-9]/lab.conf")}
     return sorted(present - set(lab.names))
 
 

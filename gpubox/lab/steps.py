@@ -25,7 +25,7 @@ class Steps:
             yield step
         seconds = time.monotonic() - step.begun
         mark, after = ("[green]+[/]", f" [dim]{seconds:.1f} s[/]") if step.changed else ("[dim]=[/]", "")
-        self.console.print(f"{mark} {title}{': ' + step.note if step.note else ''}{after}")
+        self.console.print(f"{mark} {title}{': ' + step.note if step.note else ''}{after}", soft_wrap=True)
         if step.changed:
             self.changes.append(title)
 
@@ -48,4 +48,4 @@ class Step:
         self.status.update(f"{self._title} [dim]{line[:80]}[/]")
         if not self._console.is_terminal and time.monotonic() - self._spoken > _QUIET_S:
             self._spoken = time.monotonic()
-            self._console.print(f"  {self._title}: {line[:100]}", markup=False)
+            self._console.print(f"  {self._title}: {line[:100]}", markup=False, soft_wrap=True)
