@@ -1,43 +1,31 @@
 """Where SGLang decides whether FlashInfer's autotune runs, and for which MoE backends.
 
-Found by syntax tree, never by line number: the function moved twice between 0.5.9 and 0.5.15, with another list around it each
-time. The one backend of interest stood in the list as a comment until 0.5.12 (sgl-project/sglang, TODO about compilation errors).
+The judgement is that of the source patch itself (gpubox.server.patches), so that the catalogue and the box never disagree.
 """
 
 import ast
-import re
+from typing import Literal
 
 from gpubox.catalog.release import AutotuneGate
+from gpubox.server.patches import onbox
 
-BACKEND = "flashinfer_cutlass"
-_ANCHOR = "flashinfer_trtllm"
-_FUNCTION = "should_run_flashinfer_autotune"
+_GATE = onbox.GATES["flashinfer-cutlass-autotune"]
+_STATES: dict[str, Literal["open", "gated"]] = {onbox.UPSTREAM: "open", onbox.GATED: "gated"}
 
 
 def in_source(text: str, file: str) -> AutotuneGate | None:
-    """The gate in one source file; None: the file does not define the function."""
-    if _FUNCTION not in text:
+    """The gate in one source file; None: the file does not define it."""
+    source = text.encode()
+    if not _GATE.mentioned(source):
         return None
-    function = next((n for n in ast.walk(ast.parse(text)) if _is_gate(n)), None)
-    if not isinstance(function, ast.FunctionDef):
-        return None
-    lists = [n for n in ast.walk(function) if isinstance(n, ast.List | ast.Tuple | ast.Set) and _ANCHOR in _strings(n)]
-    if len(lists) != 1:
-        return AutotuneGate(state="unknown", file=file, function=function.name)
-    return AutotuneGate(state=_state(text, lists[0]), file=file, function=function.name, backends=_strings(lists[0]))
+    state = _STATES.get(_GATE.judge(source).state, "unknown")
+    return AutotuneGate(state=state, file=file, backends=_backends(text))
 
 
-def _is_gate(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name.lstrip("_") == _FUNCTION
+def _backends(text: str) -> list[str]:
+    lists = (_strings(n) for n in ast.walk(ast.parse(text)) if isinstance(n, ast.List | ast.Tuple))
+    return next((values for values in lists if _GATE.neighbour in values), [])
 
 
-def _strings(node: ast.List | ast.Tuple | ast.Set) -> list[str]:
+def _strings(node: ast.List | ast.Tuple) -> list[str]:
     return [item.value for item in node.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-
-
-def _state(text: str, node: ast.List | ast.Tuple | ast.Set) -> str:
-    if BACKEND in _strings(node):
-        return "open"
-    lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
-    commented = [line for line in lines if re.fullmatch(rf"\s*#\s*[\"']{BACKEND}[\"'],?\s*", line)]
-    return "gated" if len(commented) == 1 else "unknown"

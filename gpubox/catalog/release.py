@@ -43,7 +43,7 @@ class AutotuneGate(Model):
     state: Literal["open", "gated", "absent", "unknown"]
     """open: in the list; gated: in it as a comment; absent: no such function; unknown: another shape, hands off."""
     file: str | None = None
-    function: str | None = None
+    """In the wheel."""
     backends: list[str] = Field(default_factory=list)
     """MoE backends that are autotuned."""
 

@@ -1,0 +1,97 @@
+"""Judge a box's settings by what is known, before a host is touched, and again with facts from the host.
+
+Exit codes: 0 clean, 1 errors, 2 nothing wrong but something could not be judged.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from rich.console import Console
+from rich.markup import escape
+
+from gpubox.inventory import Box
+from gpubox.rules import context
+from gpubox.rules.context import Context
+from gpubox.rules.facts import BoxFacts
+from gpubox.rules.finding import Finding, Severity, UnknownError
+from gpubox.rules.registry import Rule, rules
+
+_LOWER: dict[Severity, Severity] = {"error": "warning", "unknown": "warning", "warning": "info", "info": "info"}
+_ORDER: list[Severity] = ["error", "unknown", "warning", "info"]
+_STYLE = {"error": "bold red", "unknown": "bold magenta", "warning": "yellow", "info": "dim"}
+_UNKNOWN = "unknown-"
+_ABOUT_OVERRIDES = ("override-unknown", "override-needless")
+
+
+def check(box: Box, facts: BoxFacts | None = None) -> list[Finding]:
+    """Everything that all rules say about a box, worst first. Facts None: nothing that only a host knows is asked for."""
+    judged = context.of(box, facts)
+    found: list[Finding] = []
+    missing: dict[str, list[tuple[Rule, UnknownError]]] = {}
+    for one in rules().values():
+        try:
+            found += _findings(one, judged)
+        except UnknownError as error:
+            missing.setdefault(error.need, []).append((one, error))
+    found += [_unknown(box.name, need, lacking) for need, lacking in missing.items() if facts or need != "facts"]
+    return sorted(_overridden(judged, found), key=lambda finding: _ORDER.index(finding.severity))
+
+
+def exit_code(findings: Iterable[Finding]) -> int:
+    """0 clean, 1 errors, 2 something could not be judged."""
+    severities = {finding.severity for finding in findings}
+    return 1 if "error" in severities else 2 if "unknown" in severities else 0
+
+
+def report(findings: Iterable[Finding], console: Console) -> None:
+    """Print findings for people."""
+    for finding in findings:
+        word = "cannot tell" if finding.severity == "unknown" else finding.severity
+        style = _STYLE[finding.severity]
+        console.print(f"[{style}]{word:11}[/] {escape(finding.host)}  [bold]{finding.rule}[/]", highlight=False)
+        if finding.overridden:
+            _line(console, "overridden", finding.overridden)
+        _line(console, "found", finding.found)
+        _line(console, "needed", finding.needed)
+        _line(console, "to do", finding.todo)
+        _line(console, "evidence", "; ".join(finding.evidence))
+
+
+def _findings(one: Rule, judged: Context) -> list[Finding]:
+    host = judged.box.name
+    return [
+        Finding(one.id, told.severity or one.severity, host, told.found, told.needed, told.todo, one.evidence)
+        for told in one.judge(judged)
+    ]
+
+
+def _unknown(host: str, need: str, lacking: list[tuple[Rule, UnknownError]]) -> Finding:
+    causes = "; ".join(dict.fromkeys(error.found for _, error in lacking))
+    todo = "; ".join(dict.fromkeys(error.todo for _, error in lacking))
+    names = ", ".join(one.id for one, _ in lacking)
+    return Finding(_UNKNOWN + need, "unknown", host, causes, f"to judge {names}", todo, ())
+
+
+def _overridden(judged: Context, found: list[Finding]) -> list[Finding]:
+    reasons = {override.rule: override.reason for override in judged.settings.overrides}
+    broken = {finding.rule for finding in found}
+    lowered = [
+        replace(finding, overridden=reasons[finding.rule], severity=_LOWER[finding.severity])
+        if finding.rule in reasons
+        else finding
+        for finding in found
+    ]
+    return lowered + [_about_override(judged.box.name, name) for name in reasons if name not in broken]
+
+
+def _about_override(host: str, name: str) -> Finding:
+    if name in rules() or name.startswith(_UNKNOWN):
+        text = f"the override of {name} is not needed: the rule has nothing to say"
+        return Finding(_ABOUT_OVERRIDES[1], "info", host, text, "only overrides that are needed", "take it out", ())
+    known = "an id as `gpubox check` prints it; docs/rules.md lists all"
+    return Finding(_ABOUT_OVERRIDES[0], "error", host, f"an override names {name!r}, which is no rule", known, "", ())
+
+
+def _line(console: Console, label: str, text: str) -> None:
+    if text:
+        console.print(f"            [dim]{label + ':':11}[/]{escape(text)}", highlight=False, soft_wrap=True)

@@ -1,0 +1,34 @@
+"""What is known of a box from the box itself: the optional half of what rules judge by."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gpubox.data import Model
+
+
+class CardFact(Model):
+    """One card, as nvidia-smi lists it."""
+
+    name: str
+    compute_capability: str
+    """As `12.0`."""
+    memory_mib: int
+    power_limit_w: float | None = None
+
+
+class BoxFacts(Model):
+    """Every field is optional: None means not known, and a rule that needs it says that it cannot tell."""
+
+    cards: list[CardFact] | None = None
+    driver: str | None = None
+    """Version of the loaded kernel module, as /proc/driver/nvidia/version has it."""
+    module_license: str | None = None
+    """As `modinfo -F license nvidia` says: `Dual MIT/GPL` is the open kernel module, `NVIDIA` the proprietary one."""
+    virtualisation: Literal["bare", "lxc", "vm"] | None = None
+    p2p: bool | None = None
+    """Whether data written by one card was read back right by another, measured for every pair."""
+    distribution: str | None = None
+    """As NVIDIA's repositories name it: debian12, ubuntu2404."""
+    heads: int | None = Field(default=None, ge=1)
+    """Attention heads in the config.json of the model that lies on the box."""

@@ -1,0 +1,181 @@
+"""Toolkits, torch's CUDA, the driver: what was built with what, and what can run it."""
+
+from collections.abc import Iterator
+
+from gpubox.catalog.versions import at_least
+from gpubox.rules.context import Context
+from gpubox.rules.finding import Told
+from gpubox.rules.registry import rule
+
+
+@rule(
+    "cuda-lane",
+    "error",
+    "torch, the toolkit of the service and SGLang's packages are of one CUDA.",
+    "https://docs.sglang.io/get_started/install.html (0.5.19 is the last with CUDA 12)",
+    "https://github.com/Dao-AILab/flash-attention/issues/1759 (a mismatch breaks what is compiled on the box)",
+    needs=("release",),
+)
+def lane(c: Context) -> Iterator[Told]:
+    """Major versions: minors of one major work together."""
+    if not c.gpu:
+        return
+    torch = c.stack.torch_cuda
+    if torch is None:
+        yield Told(f"stack {c.stack.name} is for cards, and its torch {c.stack.torch} has no CUDA", "a CUDA build", "torch_cuda")
+        return
+    if torch.startswith("12.") and at_least(c.release.sglang, c.matrix.cuda13_only_from):
+        found = f"SGLang {c.release.sglang} with torch for CUDA {torch}"
+        yield Told(found, "CUDA 13: its CUDA 12 packages ended with 0.5.19", "torch for CUDA 13, or SGLang 0.5.19")
+    if torch.split(".")[0] != c.stack.cuda_home.split(".")[0]:
+        found = f"CUDA_HOME is toolkit {c.stack.cuda_home}, torch was built with CUDA {torch}"
+        yield Told(found, f"a toolkit {torch.split('.')[0]}.x", "change the stack's cuda_home")
+
+
+@rule(
+    "stack-pins",
+    "error",
+    "A stack for cards has the torch that its SGLang pins.",
+    "read in the wheel's metadata",
+    "https://github.com/sgl-project/sglang/issues/36462 (undefined symbol: another torch than the kernels were built for)",
+    needs=("release",),
+)
+def pins(c: Context) -> Iterator[Told]:
+    """CPU stacks differ on purpose: SGLang pins CUDA builds."""
+    pinned, given = c.release.pin("torch"), c.stack.torch.split("+")[0]
+    if c.gpu and pinned is not None and given != pinned:
+        yield Told(f"stack {c.stack.name} has torch {given}", f"torch {pinned} for SGLang {c.release.sglang}", "change it")
+
+
+@rule(
+    "nvcc-sm12x",
+    "error",
+    "The service's toolkit is new enough to compile FlashInfer's kernels for SM12x.",
+    "read in the flashinfer wheels: from 0.6.7 on nvcc below 12.9 is refused; 0.7.1 and 0.7.2 take 12.8 for SM120 again",
+    "https://github.com/flashinfer-ai/flashinfer/issues/2577 (the error that is seen names something else)",
+    needs=("release", "card"),
+)
+def nvcc(c: Context) -> Iterator[Told]:
+    """FlashInfer reads nvcc, not torch: CUDA_HOME, then PATH, then /usr/local/cuda."""
+    if not c.gpu or not c.sm12:
+        return
+    version = c.locked("flashinfer-python")
+    floor = c.matrix.nvcc_for(c.card.compute_capability, version)
+    home, capability = c.stack.cuda_home, c.card.compute_capability
+    if floor is not None and not at_least(home, floor):
+        found = f"CUDA_HOME is toolkit {home}, FlashInfer {version} compiles for compute capability {capability}"
+        yield Told(found, f"nvcc {floor} or newer", "a newer toolkit as the stack's cuda_home")
+    elif version is not None and at_least(version, "0.6.7") and not at_least(home, "12.9"):
+        found = f"CUDA_HOME is toolkit {home}; FlashInfer {version} then compiles for 120a, not for 120f"
+        yield Told(found, "nvcc 12.9 or newer", "a newer toolkit as the stack's cuda_home", "warning")
+
+
+@rule(
+    "toolkit-installed",
+    "error",
+    "Every toolkit that is used is one that the box gets.",
+    "recorded deployment: CUDA_HOME=/usr/local/cuda-12.8 while the system's default stayed 13.1",
+)
+def installed(c: Context) -> Iterator[Told]:
+    """CUDA_HOME of the service, the system's default, and what packages are built against."""
+    there = c.settings.cuda.toolkits
+    uses = {f"CUDA_HOME of stack {c.stack.name}": c.stack.cuda_home, "cuda.default": c.settings.cuda.default}
+    uses |= {f"the build of {b.package}": b.cuda for b in c.stack.source_builds}
+    for what, version in uses.items():
+        if version not in there:
+            yield Told(f"{what} is {version}", f"one of cuda.toolkits: {', '.join(there)}", f"add {version} to cuda.toolkits")
+
+
+@rule(
+    "source-build-cuda",
+    "error",
+    "What is built on the box is built with the CUDA that torch was built with.",
+    "https://github.com/Dao-AILab/flash-attention/issues/1759",
+    "recorded deployment: flash-attn would not build against 13.1",
+)
+def source_build(c: Context) -> Iterator[Told]:
+    """torch's extension builder refuses another major version."""
+    for build in c.stack.source_builds:
+        torch = c.stack.torch_cuda
+        if torch is not None and build.cuda.split(".")[0] != torch.split(".")[0]:
+            yield Told(f"{build.package} is built with CUDA {build.cuda}, torch with {torch}", f"CUDA {torch}", "change `cuda` there")
+
+
+@rule(
+    "driver-version",
+    "error",
+    "The driver knows the card and runs the stack's CUDA.",
+    "https://docs.nvidia.com/deploy/cuda-compatibility/",
+    "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/",
+    needs=("card", "facts"),
+)
+def driver(c: Context) -> Iterator[Told]:
+    """The smallest of the card, of torch's CUDA major, and (a warning) of the toolkit that compiles kernels."""
+    if not c.gpu:
+        return
+    major = (c.stack.torch_cuda or "").split(".")[0]
+    floors = {c.card.name: c.card.driver, f"CUDA {major}": c.matrix.drivers_of_major.get(major, "0")}
+    found = c.driver
+    for what, floor in floors.items():
+        if not at_least(found, floor):
+            yield Told(f"driver {found}", f"{floor} or newer for {what}", "update the driver (on the hypervisor, for a container)")
+    own = c.matrix.drivers.get(c.stack.cuda_home, "0")
+    if not at_least(found, own) and all(at_least(found, floor) for floor in floors.values()):
+        text = f"driver {found} is older than toolkit {c.stack.cuda_home}"
+        yield Told(text, f"{own} or newer for what is compiled to PTX", "update the driver if kernels fail to load", "warning")
+
+
+@rule(
+    "driver-module",
+    "error",
+    "Blackwell cards are driven by the open kernel module.",
+    "https://github.com/NVIDIA/open-gpu-kernel-modules (Blackwell and later: open modules only)",
+    "https://github.com/getsolus/packages/issues/5575 (nvidia-smi: no devices)",
+    needs=("card", "facts"),
+)
+def module(c: Context) -> Iterator[Told]:
+    """The proprietary one finds no card."""
+    if c.gpu and c.card.open_module and "GPL" not in c.module_license:
+        found = f"kernel module with licence {c.module_license!r} for {c.card.name}"
+        yield Told(found, "the open module (licence `Dual MIT/GPL`)", "install the driver's -open packages")
+
+
+@rule(
+    "toolkit-distribution",
+    "error",
+    "The distribution's repository carries the toolkits.",
+    "https://developer.download.nvidia.com/compute/cuda/repos/ (12.8 has none for Debian 13)",
+    needs=("facts",),
+)
+def distribution(c: Context) -> Iterator[Told]:
+    """Only where NVIDIA's own repository is used."""
+    if not c.gpu or c.settings.cuda.source.uri is not None:
+        return
+    carried = c.matrix.distributions.get(c.distribution)
+    if carried is None:
+        return
+    for version in c.settings.cuda.toolkits:
+        if version not in carried:
+            needed = f"one of: {', '.join(carried)}"
+            yield Told(f"NVIDIA's repository for {c.distribution} has no toolkit {version}", needed, "cuda.toolkits, or cuda.source")
+
+
+@rule(
+    "cards-found",
+    "error",
+    "The box has the cards that the profile is for.",
+    "recorded deployment: memory was computed for eight cards of 96 GB",
+    needs=("card", "facts"),
+)
+def cards(c: Context) -> Iterator[Told]:
+    """Number, compute capability, memory."""
+    if not c.gpu:
+        return
+    card, found = c.card, c.found_cards
+    if len(found) < c.card_count:
+        yield Told(f"{len(found)} cards", f"{c.card_count} x {card.name}", "give the box more cards, or another profile")
+    for one in found:
+        if one.compute_capability != card.compute_capability or one.memory_mib < card.memory_mib * 0.98:
+            text = f"{one.name}: compute capability {one.compute_capability}, {one.memory_mib} MiB"
+            needed = f"{card.name}: {card.compute_capability}, {card.memory_mib} MiB"
+            yield Told(text, needed, "another profile, or `cards` of this one")

@@ -1,0 +1,153 @@
+"""Flags and their values, against what the pinned SGLang accepts."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+
+from gpubox.catalog import release
+from gpubox.catalog.release import Flag
+from gpubox.profile import FlagValue
+from gpubox.rules.context import Context
+from gpubox.rules.finding import Told
+from gpubox.rules.registry import rule
+
+_WHEELS = "read in the wheel of the release (gpubox/catalog/releases)"
+_HUMAN = re.compile(r"\d+(\.\d+)?(Ki|Mi|Gi|Ti|k|M|G|T)?")
+
+
+@rule("flag-unknown", "error", "Every flag exists in the pinned SGLang.", _WHEELS, needs=("release",))
+def unknown(c: Context) -> Iterator[Told]:
+    """Also an abbreviation that means several flags, and a flag that is gone, with what took its place."""
+    for name in c.profile.flags:
+        found = c.spec(name)
+        if found is not None and not found.removed:
+            continue
+        near = c.release.abbreviated(name)
+        if found is None and len(near) > 1:
+            yield Told(f"--{name} abbreviates {_list(near)}", "a flag's full name", "write it out")
+            continue
+        yield _gone(c, name, found)
+
+
+@rule("flag-deprecated", "warning", "No flag is on its way out.", _WHEELS, needs=("release",))
+def deprecated(c: Context) -> Iterator[Told]:
+    """SGLang still takes it, and says so in its log."""
+    for name in c.profile.flags:
+        found = c.spec(name)
+        if found and found.deprecated and not found.removed:
+            new = found.replacement or "see its documentation"
+            yield Told(f"--{name} is deprecated in SGLang {c.release.sglang}", f"instead: {new}", f"use {new}")
+
+
+@rule("flag-value", "error", "Every value is one that its flag takes.", _WHEELS, needs=("release",))
+def value(c: Context) -> Iterator[Told]:
+    """Type, number of values, and choices, as argparse would judge them after a start of minutes."""
+    for name, given in c.profile.flags.items():
+        found = c.spec(name)
+        if found is None or given is None or given is False:
+            continue
+        if (problem := _problem(found, given)) is not None:
+            yield Told(f"--{name} {_shown(given)}: {problem}", _wanted(found), _elsewhere(c, found, given))
+
+
+@rule("flag-twice", "error", "No flag is given under two names.", _WHEELS, needs=("release",))
+def twice(c: Context) -> Iterator[Told]:
+    """The last one would win in silence."""
+    seen: dict[int, str] = {}
+    for name in c.profile.flags:
+        found = c.spec(name)
+        if found is None:
+            continue
+        if id(found) in seen:
+            yield Told(f"--{seen[id(found)]} and --{name} are one flag", "one of them", "take the other out")
+        seen[id(found)] = name
+
+
+@rule("flag-missing", "error", "Flags that SGLang insists on are given.", _WHEELS, needs=("release",))
+def missing(c: Context) -> Iterator[Told]:
+    """Today that is the model alone."""
+    given = {id(c.spec(name)) for name in c.profile.flags}
+    for flag in c.release.flags.values():
+        if flag.required and id(flag) not in given:
+            yield Told(f"--{flag.names[0]} is not given", "a value", "add it to the profile's flags")
+
+
+def _gone(c: Context, name: str, found: Flag | None) -> Told:
+    new = found.replacement if found else _replacement(c, name)
+    others = [v for v in release.versions() if (flag := release.load(v).find(name)) and not flag.removed]
+    if not others:
+        near = difflib.get_close_matches(name, c.release.spellings, 3, 0.6)
+        hint = f"did you mean {_list(near)}?" if near else "take it out"
+        return Told(f"--{name} is no flag of SGLang {c.release.sglang}, nor of any release of the catalogue", "", hint)
+    span = others[0] if len(others) == 1 else f"{others[0]} to {others[-1]}"
+    text = f"--{name} is not in SGLang {c.release.sglang} (it is in {span})"
+    near = difflib.get_close_matches(name, c.release.spellings, 3, 0.6)
+    todo = f"use {new}" if new else f"take it out, or perhaps {_list(near)}" if near else "take it out"
+    return Told(text, "a flag of the pinned release", todo)
+
+
+def _replacement(c: Context, name: str) -> str | None:
+    """What the newest release that deprecated the flag said to use, if the pinned one has that."""
+    for version in reversed(release.versions()):
+        flag = release.load(version).find(name)
+        if flag and flag.replacement:
+            return flag.replacement
+    return None
+
+
+def _problem(flag: Flag, given: FlagValue) -> str | None:
+    if flag.type == "flag" and flag.nargs is None:
+        return None if given is True else "a flag without value"
+    if given is True:
+        return None if flag.nargs in {"*", "?"} else "a value is missing"
+    values = given if isinstance(given, list) else [given]
+    if isinstance(given, list) and flag.nargs not in {"+", "*"}:
+        return "several values for a flag that takes one"
+    if not values and flag.nargs != "*":
+        return "an empty list"
+    wrong = [item for item in values if not _fits(flag, str(item))]
+    return f"not accepted: {_list([str(item) for item in wrong], '')}" if wrong else None
+
+
+def _fits(flag: Flag, text: str) -> bool:
+    if flag.choices is not None and flag.type in {"str", "int"}:
+        return text in {str(choice) for choice in flag.choices}
+    try:
+        match flag.type:
+            case "int":
+                int(text)
+            case "float":
+                float(text)
+            case "json":
+                json.loads(text)
+            case "human-int":
+                return _HUMAN.fullmatch(text) is not None
+    except ValueError:
+        return False
+    return True
+
+
+def _wanted(flag: Flag) -> str:
+    if flag.choices is not None:
+        return "one of: " + ", ".join(str(choice) for choice in flag.choices)
+    return {"flag": "nothing, so `true` here", "human-int": "a number, as 4096 or 4k"}.get(flag.type, f"{flag.type}")
+
+
+def _elsewhere(c: Context, flag: Flag, given: FlagValue) -> str:
+    """Which other releases take the value."""
+    if flag.choices is None:
+        return "correct the value"
+    takes = [v for v in release.versions() if (other := release.load(v).find(flag.names[0])) and not _problem(other, given)]
+    near = difflib.get_close_matches(str(given), [str(choice) for choice in flag.choices], 1, 0.6)
+    hints = [*(f"did you mean {word}?" for word in near), *([f"SGLang {takes[0]} to {takes[-1]} take it"] if takes else [])]
+    return "; ".join(hints) or "choose one of them; no release of the catalogue takes this one"
+
+
+def _shown(given: FlagValue) -> str:
+    text = " ".join(str(item) for item in given) if isinstance(given, list) else "" if given is True else str(given)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def _list(names: list[str], dashes: str = "--") -> str:
+    return ", ".join(f"{dashes}{name}" for name in names)

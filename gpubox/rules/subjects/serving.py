@@ -1,0 +1,97 @@
+"""What clients meet: who may ask, how many at once, how fast."""
+
+import re
+from collections.abc import Iterator
+
+from gpubox.rules.context import Context
+from gpubox.rules.finding import Told
+from gpubox.rules.registry import rule
+from gpubox.rules.subjects.memory import graphs_off
+
+_LOOPBACK = {"", "127.0.0.1", "localhost", "::1"}
+_SECRET_FLAGS = ("api-key", "admin-api-key", "ssl-keyfile-password", "watermark-key")
+_SECRET_NAME = re.compile(r"(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY)$")
+_SECRET_VALUE = re.compile(r"\b(hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{20,}|ghp_[A-Za-z0-9]{20,})")
+_FEW = 256
+
+
+@rule(
+    "api-open",
+    "error",
+    "Nobody can reach the API without a key, unless the profile says that its network is private.",
+    "recorded deployments: --host 0.0.0.0 without --api-key",
+    "seen: /health and /metrics answer without the key even where there is one",
+)
+def api_open(c: Context) -> Iterator[Told]:
+    """An address that is not loopback, no key, and nothing said about the network."""
+    host = str(c.profile.flags.get("host") or "")
+    if host in _LOOPBACK or c.profile.flags.get("api-key") or c.profile.flags.get("config"):
+        return
+    if c.profile.exposure == "private-network":
+        found = f"--host {host} without a key, on a network that the profile calls private"
+        yield Told(found, "", "see that nobody else reaches it", "info")
+        return
+    todo = "host: 127.0.0.1 and a proxy that asks for a key, or exposure: private-network if that is true"
+    yield Told(f"--host {host} lets everybody who reaches the box use the model", "a key, or a private address", todo)
+
+
+@rule(
+    "secret-in-profile",
+    "error",
+    "No secret stands in a profile: it would be in the process list, in logs and in the repository.",
+    "seen: SGLang logs its arguments at start, --api-key in clear, and returns them from /server_info",
+)
+def secret(c: Context) -> Iterator[Told]:
+    """By name and by look; the value is never printed."""
+    todo = "take it out; give it by a file that only root reads"
+    for name, value in c.profile.flags.items():
+        if value and (name in _SECRET_FLAGS or _SECRET_VALUE.search(str(value))):
+            yield Told(f"--{name} holds a secret", "no secret in a profile", todo)
+    for name, text in c.environment.items():
+        if text and (_SECRET_NAME.search(name) or _SECRET_VALUE.search(text)):
+            yield Told(f"environment variable {name} holds a secret", "no secret in a profile", todo)
+
+
+@rule(
+    "running-request-cap",
+    "warning",
+    "A throughput profile does not keep its clients waiting in a queue.",
+    "recorded deployment: a cap of 64 starved 1,024 clients",
+    "measured on one H200, SGLang 0.5.16: a cap of 64 cost 3.9 to 5.8 times the throughput at 1,024 clients",
+    needs=("release",),
+)
+def cap(c: Context) -> Iterator[Told]:
+    """Throughput comes from large batches."""
+    given = c.number("max-running-requests")
+    if c.profile.purpose == "throughput" and given is not None and given < _FEW:
+        found = f"--max-running-requests {given:.0f} in a throughput profile"
+        yield Told(found, f"{_FEW} or more, or none", "take it out, or measure at your number of clients")
+
+
+@rule(
+    "cuda-graphs",
+    "warning",
+    "CUDA graphs of decode are on, unless a measurement of this box said otherwise.",
+    "measured on one H200, SGLang 0.5.16: without graphs 856-8,815 tok/s, with them 3,264-13,048, at every concurrency",
+    "recorded deployment: switched off for throughput, together with four other changes, so its share is unknown",
+    needs=("release",),
+)
+def graphs(c: Context) -> Iterator[Told]:
+    """A property of the profile's purpose: latency always wants them."""
+    if c.gpu and graphs_off(c):
+        found = f"decode runs without CUDA graphs in a {c.profile.purpose} profile"
+        yield Told(found, "graphs up to the batch that is served", "take it out, or measure both")
+
+
+@rule(
+    "hub-download",
+    "warning",
+    "The model lies on the box before the server starts.",
+    "recorded deployment: unauthenticated downloads were rate-limited, and happened during a restart",
+    "https://github.com/huggingface/huggingface_hub/issues/4223 (a download that ended early exits 0)",
+)
+def download(c: Context) -> Iterator[Told]:
+    """A hub name instead of a path."""
+    path = c.profile.model_path
+    if path and not path.startswith("/"):
+        yield Told(f"--model-path {path} is a name on the hub", "a folder on the box", "fetch the weights first, by revision")
