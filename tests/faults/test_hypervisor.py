@@ -1,0 +1,155 @@
+"""The hypervisor step under failure, on a container of its own that the step makes: gpu16 of the practice machine."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from testinfra.host import Host
+
+from gpubox import paths
+from gpubox.hypervisor.nodes import CONTROL
+from gpubox.inventory import Inventory
+from gpubox.lab import hardware, lxc
+from gpubox.lab import paths as lab
+from tests.acceptance.test_devices import OPEN
+from tests.deploy import Run, converge
+
+NAME, ADDRESS = "gpu16", "10.87.0.26"
+CONFIG = f"/var/lib/lxc/{NAME}/config"
+INSIDE = f"lxc-attach -n {NAME} --"
+NODES = [*(f"/dev/nvidia{n}" for n in range(8)), *CONTROL]
+ARCHIVE = "/var/lib/lxc/gpu16-root.tar"
+INVENTORY = f"""
+from gpubox.inventory import checked
+
+_lab = {{"ssh_user": "root", "ssh_key": {str(lab.ssh() / "id_ed25519")!r}, "ssh_strict_host_key_checking": "off",
+        "ssh_known_hosts_file": "/dev/null"}}
+_see = "/var/lib/gpubox-lab/hardware"
+_stand_ins = [
+    "lxc.apparmor.profile = unconfined",
+    f"lxc.mount.entry = {{_see}}/proc-devices proc/devices none bind,ro,create=file,optional 0 0",
+]
+_create = {{"template": {ARCHIVE!r}, "address": "{ADDRESS}/24", "gateway": "10.87.0.1", "unprivileged": True,
+           "public_key": {(lab.ssh() / "id_ed25519.pub").read_text().strip() if lab.ssh().exists() else ""!r},
+           "lines": _stand_ins}}
+hypervisors = [("pve01", {{"ssh_hostname": "10.87.0.10", **_lab}})]
+gpu_boxes = [("{NAME}", {{"ssh_hostname": "{ADDRESS}", "hypervisor": "pve01", "profile": "tiny-cpu",
+                        "container": {{"name": "{NAME}", "create": _create}}, **_lab}})]
+checked(globals())
+"""
+
+
+@pytest.fixture(scope="module")
+def inventory(tmp_path_factory: pytest.TempPathFactory, on_hypervisor: Host) -> Iterator[Path]:
+    """An inventory whose one container does not exist yet; afterwards it is gone again."""
+    file = tmp_path_factory.mktemp("inventory") / "own.py"
+    file.write_text(INVENTORY)
+    base = on_hypervisor.check_output("ls -d /var/lib/gpubox-lab/base/debian-* | head -1")
+    on_hypervisor.check_output("tar -C %s --exclude=./var/cache/apt/archives/* -cf %s .", base, ARCHIVE)
+    yield file
+    on_hypervisor.run(f"lxc-stop -k -n {NAME}; rm -rf /var/lib/lxc/{NAME} {ARCHIVE}")
+
+
+@pytest.fixture(scope="module")
+def step(inventory: Path) -> Callable[[], Run]:
+    """Run the hypervisor's part of the deploy once."""
+    return lambda: converge(inventory, "--limit", "pve01")
+
+
+@pytest.fixture(scope="module")
+def made(step: Callable[[], Run]) -> list[str]:
+    """What one run did to have the container; a second does nothing."""
+    first = step().ended_well()
+    assert step().ended_well().changed == []
+    return [name for name in first.changed if NAME in name]
+
+
+def test_from_no_container_to_one_that_ssh_reaches(made: list[str]) -> None:
+    assert made == [f"pve01: Hypervisor | {what} {NAME}" for what in ("Container", "Cards of", "ssh into")]
+    key, options = str(lab.ssh() / "id_ed25519"), ["-oStrictHostKeyChecking=no", "-oUserKnownHostsFile=/dev/null"]
+    assert subprocess.run(["ssh", "-oBatchMode=yes", *options, "-i", key, f"root@{ADDRESS}", "true"]).returncode == 0
+
+
+def test_every_user_of_an_unprivileged_container_opens_every_node(made: list[str], on_hypervisor: Host) -> None:
+    assert on_hypervisor.check_output(f"{INSIDE} cat /proc/self/uid_map").split()[1] == "100000"
+    assert opened(on_hypervisor) == dict.fromkeys(NODES, "ENXIO")
+    assert opened(on_hypervisor, "setpriv --reuid=nobody --clear-groups") == dict.fromkeys(NODES, "ENXIO")
+
+
+def test_moved_majors_are_denied_and_one_run_puts_them_right(
+    made: list[str], step: Callable[[], Run], on_hypervisor: Host, boxes: Inventory
+) -> None:
+    try:
+        hardware.remajor()
+        on_hypervisor.check_output("systemctl restart lab-driver")
+        restart(on_hypervisor)
+        assert opened(on_hypervisor)["/dev/nvidia-uvm"] == "EPERM"
+        assert [name for name in step().ended_well().changed if NAME in name] == [
+            f"pve01: Hypervisor | Cards of {NAME}"
+        ]
+        assert opened(on_hypervisor) == dict.fromkeys(NODES, "ENXIO")
+        assert step().ended_well().changed == []
+    finally:
+        hardware.remajor()
+        on_hypervisor.check_output("systemctl restart lab-driver")
+        step().ended_well()
+        converge(boxes.path, "--limit", "pve01").ended_well()
+
+
+@pytest.mark.parametrize("seconds", [1.5, 1.8, 2.1, 2.4, 2.7, 3.0, 3.3, 3.7, 4.2, 5.0])
+def test_a_killed_run_leaves_a_whole_file_and_the_next_converges(
+    seconds: float, made: list[str], inventory: Path, step: Callable[[], Run], on_hypervisor: Host
+) -> None:
+    new = on_hypervisor.check_output(f"cat {CONFIG}")
+    on_hypervisor.check_output(f"sed -i '/devices.allow = c 195:3 /d' {CONFIG}")
+    old = on_hypervisor.check_output(f"cat {CONFIG}")
+    restart(on_hypervisor)
+    killed(inventory, seconds)
+    assert on_hypervisor.check_output(f"cat {CONFIG}") in {old, new}
+    step().ended_well()
+    assert on_hypervisor.check_output(f"cat {CONFIG}") == new
+    assert opened(on_hypervisor) == dict.fromkeys(NODES, "ENXIO")
+    assert step().ended_well().changed == []
+
+
+def test_nodes_are_there_before_containers_after_a_reboot(made: list[str], on_hypervisor: Host) -> None:
+    """Loading the driver makes no node for unified memory: the unit does, before any container starts."""
+    nodes = lab.hardware() / "nodes"
+    whole = nodes.read_text()
+    try:
+        nodes.write_text("".join(line for line in whole.splitlines(keepends=True) if not line.startswith("nvidia-uvm")))
+        lxc.stop("pve01", graceful_s=30)
+        lxc.start("pve01")
+        lxc.wait_for_ssh(["pve01", "gpu01"])
+        on_hypervisor.check_output(f"lxc-wait -n {NAME} -s RUNNING -t 60")
+        assert on_hypervisor.check_output("systemctl is-active gpubox-nvidia-nodes") == "active"
+        assert opened(on_hypervisor) == dict.fromkeys(NODES, "ENXIO")
+    finally:
+        nodes.write_text(whole)
+
+
+def restart(on_hypervisor: Host) -> None:
+    on_hypervisor.check_output(f"lxc-stop -k -n {NAME}; lxc-start -n {NAME} && lxc-wait -n {NAME} -s RUNNING")
+
+
+def killed(inventory: Path, seconds: float) -> None:
+    """A run that is ended by SIGKILL after so many seconds."""
+    program = str(Path(sys.executable).parent / "pyinfra")
+    command = [program, "-y", str(inventory), "deploy.py", "--limit", "pve01"]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=paths.root())
+    time.sleep(seconds)
+    run.kill()
+    run.wait()
+    time.sleep(1)  # what the hypervisor was told goes on without us
+
+
+def opened(on_hypervisor: Host, prefix: str = "") -> dict[str, str]:
+    """Path -> what opening it inside the container gives."""
+    answers: dict[str, str] = json.loads(
+        on_hypervisor.check_output(f"{INSIDE} {prefix} /usr/bin/python3 -c %s {' '.join(NODES)}", OPEN)
+    )
+    return answers
