@@ -62,7 +62,8 @@ class Profile(Model):
     status: Literal["current", "history"] = "current"
     """`history`: a recorded deployment, kept to be compared with, not recommended."""
     extends: str | None = None
-    """Another profile whose keys stand unless given here; `flags` and `environment` merge by key. One level deep."""
+    """Another profile whose keys stand unless given here; `flags` and `environment` merge by key,
+    `reasons` by setting. One level deep."""
     model: ModelWish = ModelWish()
     cards: Cards | None = None
     """None: a profile for CPU, or for cards that nobody named: then nothing about cards can be checked early."""
@@ -137,7 +138,13 @@ def _merge(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
         both = parent.get(key, {}), child.get(key, {})
         if all(isinstance(part, dict) for part in both):
             merged[key] = {**both[0], **both[1]}
-    return merged
+    own = {_setting(reason) for reason in child.get("reasons", [])}
+    inherited = [reason for reason in parent.get("reasons", []) if _setting(reason) not in own]
+    return {**merged, "reasons": [*inherited, *child.get("reasons", [])]}
+
+
+def _setting(reason: Any) -> Any:
+    return reason.get("setting") if isinstance(reason, dict) else None
 
 
 def _checked(name: str, value: dict[str, Any]) -> Profile:

@@ -16,7 +16,7 @@ from gpubox.rules.registry import rule
 def profile(c: Context) -> Iterator[Told]:
     """To be overridden by name, as each of its known errors."""
     if c.profile.status == "history" or c.stack.status == "history":
-        known = " ".join([*c.profile.notes, *c.stack.notes])
+        known = " / ".join([*c.profile.notes, *c.stack.notes])
         names = ", ".join(c.profile.required_overrides) or "history-profile"
-        found = f"profile {c.profile.name} on stack {c.stack.name} is history. Known to be wrong: {known}"
+        found = f"profile {c.profile.name} on stack {c.stack.name} is history. Known of it: {known}"
         yield Told(found, "a current profile", f"another profile, or overrides with reasons of: {names}")

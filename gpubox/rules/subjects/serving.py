@@ -91,7 +91,8 @@ def graphs(c: Context) -> Iterator[Told]:
     "https://github.com/huggingface/huggingface_hub/issues/4223 (a download that ended early exits 0)",
 )
 def download(c: Context) -> Iterator[Told]:
-    """A hub name instead of a path."""
+    """A hub name instead of a path, and no revision that could be fetched before."""
     path = c.profile.model_path
-    if path and not path.startswith("/"):
-        yield Told(f"--model-path {path} is a name on the hub", "a folder on the box", "fetch the weights first, by revision")
+    if path and not path.startswith("/") and c.profile.model.revision is None:
+        todo = "give `model.revision`, or the path of a folder"
+        yield Told(f"--model-path {path} is a name on the hub, without a revision", "weights fetched before the start", todo)
