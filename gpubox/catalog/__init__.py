@@ -1,6 +1,6 @@
 """Facts that judgements are made of, each with its source: SGLang releases, cards, models, what fits what.
 
-Releases are JSON files made by `gpubox catalog extract` from the real wheels; the rest is kept by hand in YAML beside this file.
+Releases are JSON files made by `gpubox catalog extract` from the real wheels; the rest is kept by hand in YAML.
 """
 
 from functools import cache

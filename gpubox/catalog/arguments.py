@@ -1,7 +1,8 @@
 """The command-line flags of an SGLang wheel, from its syntax tree.
 
-Two shapes, both in use: calls of `parser.add_argument` in `ServerArgs.add_cli_args` (all of them up to 0.5.13), and annotated
-fields `name: A[type, Arg(...)]` in `ServerArgs` (from 0.5.14) or in the classes that `_INPUT_NAMESPACES` lists (from 0.5.20).
+Two shapes, both in use: calls of `parser.add_argument` in `ServerArgs.add_cli_args` (all of them up to 0.5.13), and
+annotated fields `name: A[type, Arg(...)]` in `ServerArgs` (from 0.5.14) or in the classes that `_INPUT_NAMESPACES`
+lists (from 0.5.20).
 """
 
 import ast
@@ -88,7 +89,11 @@ class Arguments:
         if "action" not in given:
             listed = inner.startswith(("List[", "list[")) and "type_parser" not in given
             element = inner[5:-1] if listed else inner
-            shape["type"] = self._type(ast.unparse(given["type_parser"]), first) if "type_parser" in given else _TYPES.get(element, "str")
+            shape["type"] = (
+                self._type(ast.unparse(given["type_parser"]), first)
+                if "type_parser" in given
+                else _TYPES.get(element, "str")
+            )
             shape["nargs"] = self._text(module, given.get("nargs")) or ("+" if listed else None)
             if inner == "bool" and literal is None:
                 shape["type"], shape["nargs"] = "flag", None
@@ -111,12 +116,20 @@ class Arguments:
         if kind == "BooleanOptionalAction":
             return {"type": "flag", "negatable": True}
         shape: dict[str, Any] = {"nargs": self._text(module, given.get("nargs"))}
-        if kind in {"store_true", "store_false", "DeprecatedAction", "DeprecatedStoreTrueAction", "DeprecatedStoreConstAction"}:
+        if kind in {
+            "store_true",
+            "store_false",
+            "DeprecatedAction",
+            "DeprecatedStoreTrueAction",
+            "DeprecatedStoreConstAction",
+        }:
             shape["type"] = "flag"
         elif kind in {"LoRAPathAction", "DeprecatedAliasStoreAction"} or kind.endswith("Action"):
             shape["type"] = self._type(ast.unparse(given["type"]) if "type" in given else "str", action)
         else:
-            raise GpuboxError(f"{self._wheel.path.name}: unknown action {action}", "", "teach gpubox/catalog/arguments.py")
+            raise GpuboxError(
+                f"{self._wheel.path.name}: unknown action {action}", "", "teach gpubox/catalog/arguments.py"
+            )
         if kind.startswith("Deprecated"):
             message = self._text(module, given.get("error_message"))
             shape |= {"deprecated": True, "removed": message is not None}
@@ -134,7 +147,9 @@ class Arguments:
             elif text.startswith("parser.add_argument(") and isinstance(statement, ast.Expr):
                 yield self._from_call(statement.value, local)
             elif not text.startswith(("add_cli_args_from_dataclass(", "if envs.", "if SGLANG", '"""', "'''")):
-                raise GpuboxError(f"{self._wheel.path.name}: unknown statement {text[:100]}", "", "teach gpubox/catalog/arguments.py")
+                raise GpuboxError(
+                    f"{self._wheel.path.name}: unknown statement {text[:100]}", "", "teach gpubox/catalog/arguments.py"
+                )
 
     def _from_call(self, call: Any, local: dict[str, Any]) -> Flag:
         names = [self._evaluator.value(_MODULE, node) for node in call.args]

@@ -1,4 +1,4 @@
-"""What an expression in a wheel's source is worth, without importing it: constants, lists, enums and class attributes only.
+"""What an expression in a wheel's source is worth, without importing it: constants, lists, enums, class attributes.
 
 Everything else raises `OpenValueError`: the catalogue then says that it does not know, and never guesses.
 """
@@ -7,6 +7,8 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from typing_extensions import override
 
 from gpubox.catalog.wheel import Wheel
 
@@ -159,9 +161,11 @@ class _ClassScope(dict[str, Any]):
         super().__init__()
         self._evaluator, self._owner, self._attributes = evaluator, owner, owner.attributes()
 
+    @override
     def __contains__(self, name: object) -> bool:
         return name in self._attributes
 
+    @override
     def __getitem__(self, name: str) -> Any:
         return self._evaluator.value(self._owner.module, self._attributes[name], {})
 
@@ -191,7 +195,11 @@ def _item(evaluator: Evaluator, module: str, node: Any, local: dict[str, Any]) -
 
 def _call(evaluator: Evaluator, module: str, node: Any, local: dict[str, Any]) -> Any:
     function = node.func
-    if isinstance(function, ast.Name) and function.id in {"list", "tuple", "set", "frozenset", "sorted"} and len(node.args) == 1:
+    if (
+        isinstance(function, ast.Name)
+        and function.id in {"list", "tuple", "set", "frozenset", "sorted"}
+        and len(node.args) == 1
+    ):
         values = _items(evaluator, evaluator.value(module, node.args[0], local))
         return sorted(values) if function.id not in {"list", "tuple"} else values
     if isinstance(function, ast.Attribute) and not node.args:

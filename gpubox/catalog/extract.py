@@ -1,7 +1,7 @@
-"""A wheel of SGLang read into a catalogue entry. Run by `gpubox catalog extract`; the result is committed and reviewed."""
+"""A wheel of SGLang read into a catalogue entry. Run by `gpubox catalog extract`; the result is reviewed."""
 
 import re
-from ast import Assign, Call, ClassDef, Constant, List, Name, Tuple, parse, walk
+from ast import Assign, List, Name, Tuple, parse
 
 from gpubox.catalog import gate
 from gpubox.catalog.arguments import Arguments

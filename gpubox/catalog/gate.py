@@ -1,6 +1,6 @@
 """Where SGLang decides whether FlashInfer's autotune runs, and for which MoE backends.
 
-The judgement is that of the source patch itself (gpubox.server.patches), so that the catalogue and the box never disagree.
+The judgement is that of the source patch itself (gpubox.server.patches), so that catalogue and box never disagree.
 """
 
 import ast
@@ -10,7 +10,8 @@ from gpubox.catalog.release import AutotuneGate
 from gpubox.server.patches import onbox
 
 _GATE = onbox.GATES["flashinfer-cutlass-autotune"]
-_STATES: dict[str, Literal["open", "gated"]] = {onbox.UPSTREAM: "open", onbox.GATED: "gated"}
+_State = Literal["open", "gated", "unknown"]
+_STATES: dict[str, _State] = {onbox.UPSTREAM: "open", onbox.GATED: "gated"}
 
 
 def in_source(text: str, file: str) -> AutotuneGate | None:
@@ -18,7 +19,7 @@ def in_source(text: str, file: str) -> AutotuneGate | None:
     source = text.encode()
     if not _GATE.mentioned(source):
         return None
-    state = _STATES.get(_GATE.judge(source).state, "unknown")
+    state: _State = _STATES.get(_GATE.judge(source).state, "unknown")
     return AutotuneGate(state=state, file=file, backends=_backends(text))
 
 

@@ -26,7 +26,7 @@ class Flag(Model):
     nargs: Literal["+", "*", "?"] | None = None
     """As argparse has it; None: one value (none for `flag`)."""
     choices: list[str | int] | None = None
-    """Accepted values; None: any of the type, or a list that only running the code would tell (then named in `open`)."""
+    """Accepted values; None: any of the type, or a list that only running the code would tell (named in `open`)."""
     default: Value = None
     required: bool = False
     deprecated: bool = False
@@ -74,7 +74,7 @@ class Release(Model):
         return specifier[2:] if specifier.startswith("==") else None
 
     def find(self, name: str) -> Flag | None:
-        """The flag that SGLang takes `name` for: a spelling, or an abbreviation of one spelling only, as argparse does."""
+        """The flag that SGLang takes `name` for: a spelling, or an abbreviation of one only, as argparse does."""
         if name in self._spellings:
             return self._spellings[name]
         near = self.abbreviated(name)

@@ -70,7 +70,7 @@ class Wheel:
 
 
 def fetch(version: str) -> Wheel:
-    """The wheel of `sglang==version` from the package index that pip is set up for, kept in the cache. Error: no such release."""
+    """The wheel of `sglang==version` from the index that pip is set up for, kept in the cache. Error: none there."""
     folder = paths.cache() / "wheels"
     kept = sorted(folder.glob(f"sglang-{version}-*.whl"))
     if kept:

@@ -1,6 +1,5 @@
 """`gpubox catalog`: what the catalogue holds, and how a new SGLang release gets into it."""
 
-import os
 from pathlib import Path
 
 import click
@@ -28,7 +27,9 @@ def list_() -> None:
 
 @command.command()
 @click.argument("version")
-@click.option("--wheel", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A wheel that is here already.")
+@click.option(
+    "--wheel", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A wheel that is here already."
+)
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when the committed file is not what the wheel says.")
 def extract(version: str, wheel: Path | None, check: bool) -> None:
     """Read the real wheel of VERSION from PyPI and write its entry. Nothing is imported or installed."""
@@ -48,7 +49,7 @@ def extract(version: str, wheel: Path | None, check: bool) -> None:
     if not same:
         written = target.with_suffix(".json.new")
         written.write_text(text)
-        os.replace(written, target)
+        written.replace(target)
     click.echo(f"{target}: {len(found.flags)} flags, {'as committed' if same else 'written: review the diff'}")
     for line in found.open:
         click.echo(f"  not readable without running it: {line}")

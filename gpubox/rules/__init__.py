@@ -24,7 +24,7 @@ _ABOUT_OVERRIDES = ("override-unknown", "override-needless")
 
 
 def check(box: Box, facts: BoxFacts | None = None) -> list[Finding]:
-    """Everything that all rules say about a box, worst first. Facts None: nothing that only a host knows is asked for."""
+    """Everything that all rules say about a box, worst first. Facts None: nothing that only a host knows counts."""
     judged = context.of(box, facts)
     found: list[Finding] = []
     missing: dict[str, list[tuple[Rule, UnknownError]]] = {}

@@ -18,7 +18,7 @@ Place = Literal["bare", "lxc", "vm"]
 
 @dataclass(frozen=True)
 class Context:
-    """One box. Asking for something that is not known raises `UnknownError`, so ask for the profile's own words first."""
+    """One box. Asking for what is not known raises `UnknownError`, so ask for the profile's own words first."""
 
     box: Box
     facts: BoxFacts | None
@@ -71,7 +71,9 @@ class Context:
         wish = self.profile.cards
         if wish is None or wish.model not in cards():
             found = "the profile names no cards" if wish is None else f"card {wish.model!r} is not in the catalogue"
-            raise UnknownError("card", found, f"cards: {{model: one of {', '.join(cards())}, count: ...}} in the profile")
+            raise UnknownError(
+                "card", found, f"cards: {{model: one of {', '.join(cards())}, count: ...}} in the profile"
+            )
         return cards()[wish.model]
 
     @property

@@ -10,6 +10,10 @@ Need = Literal["release", "card", "model", "facts"]
 """What a rule may lack: the catalogue's release, card or model, or facts from the box."""
 
 
+CATALOGUE: tuple[Need, ...] = ("release", "card", "model")
+"""All that only the catalogue can tell."""
+
+
 @dataclass(frozen=True)
 class Told:
     """One thing that a rule found wrong."""

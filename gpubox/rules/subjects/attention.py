@@ -4,14 +4,13 @@ from collections.abc import Iterator
 
 from gpubox.catalog.versions import at_least
 from gpubox.rules.context import Context
-from gpubox.rules.finding import Told
+from gpubox.rules.finding import CATALOGUE, Told
 from gpubox.rules.registry import rule
 
 GLM = "GlmMoeDsaForCausalLM"
 _OLD_BACKENDS = {"trtllm"}
 _DECODE_BACKENDS = {"flashinfer_sparse_mla"}
 _PREFILL_BACKENDS = {"flashinfer_sparse_mla", "triton_sparse_mla"}
-_NEEDS = ("release", "card", "model")
 
 
 @rule(
@@ -20,9 +19,9 @@ _NEEDS = ("release", "card", "model")
     "GLM-5 on SM120 runs on an SGLang that has a sparse-attention kernel for it.",
     "https://github.com/sgl-project/sglang/issues/26087 (0.5.12: every backend dies before /health)",
     "https://github.com/sgl-project/sglang/pull/26928 (the kernel)",
-    "read in the wheels: flashinfer_sparse_mla is a choice from 0.5.17 on; nobody has reported 0.5.17 or 0.5.18 running",
+    "read in the wheels: flashinfer_sparse_mla is a choice from 0.5.17 on; no report of 0.5.17 or 0.5.18 running",
     "recorded deployment (a source build of February 2026 did run with trtllm; its commit is unknown)",
-    needs=_NEEDS,
+    needs=CATALOGUE,
 )
 def release(c: Context) -> Iterator[Told]:
     """Found after a seven-minute load otherwise."""
@@ -31,7 +30,9 @@ def release(c: Context) -> Iterator[Told]:
         return
     choices = (flag.choices if (flag := c.spec("dsa-decode-backend")) else None) or []
     has = "has flashinfer_sparse_mla, but not known to run" if "flashinfer_sparse_mla" in choices else "has no kernel"
-    found = f"SGLang {c.release.sglang} {has} for GLM's sparse attention on compute capability {c.card.compute_capability}"
+    found = (
+        f"SGLang {c.release.sglang} {has} for GLM's sparse attention on compute capability {c.card.compute_capability}"
+    )
     yield Told(found, f"SGLang {floor} or newer", "a stack with a newer SGLang, as sglang-0.5.23-cu130")
 
 
@@ -42,7 +43,7 @@ def release(c: Context) -> Iterator[Told]:
     "recorded deployment: any other NSA backend gave NaN in decode on SM120, trtllm did not",
     "https://github.com/sgl-project/sglang/issues/24633 (trtllm of newer releases: unsupported architecture)",
     "read in the wheels 0.5.17 to 0.5.23: picked by themselves for GLM with an FP8 KV cache; refused for other models",
-    needs=_NEEDS,
+    needs=CATALOGUE,
 )
 def backends(c: Context) -> Iterator[Told]:
     """Old releases: both trtllm, by hand. New ones: flashinfer_sparse_mla, or nothing given."""
@@ -68,14 +69,16 @@ def backends(c: Context) -> Iterator[Told]:
     "GLM's sparse attention on SM120 has an FP8 KV cache.",
     "read in the wheels 0.5.17 to 0.5.23: with BF16 they pick flashmla_sparse and trtllm, which have no SM120 kernels",
     "https://github.com/sgl-project/sglang/pull/29580 (runs with fp8_e4m3)",
-    needs=_NEEDS,
+    needs=CATALOGUE,
 )
 def bf16_kv(c: Context) -> Iterator[Told]:
     """`auto` becomes fp8_e4m3 by itself."""
     kind = c.text("kv-cache-dtype")
     if kind not in {"bf16", "bfloat16"} or not c.gpu or c.model.attention != "dsa" or not c.sm12:
         return
-    yield Told(f"--kv-cache-dtype {kind} with sparse attention on SM120", "fp8_e4m3", "set it to fp8_e4m3, or leave it out")
+    yield Told(
+        f"--kv-cache-dtype {kind} with sparse attention on SM120", "fp8_e4m3", "set it to fp8_e4m3, or leave it out"
+    )
 
 
 @rule(
@@ -99,7 +102,7 @@ def attention_backend(c: Context) -> Iterator[Told]:
     "warning",
     "Kimi K2's INT4 weights do not get an FP8 KV cache on SM120.",
     "https://github.com/local-inference-lab/rtx6kpro models/kimi-k25.md (16 tok/s, against 73-90 with BF16)",
-    needs=_NEEDS,
+    needs=CATALOGUE,
 )
 def fp8_kv_on_int4(c: Context) -> Iterator[Told]:
     """Slow, not wrong."""

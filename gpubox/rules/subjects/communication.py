@@ -34,10 +34,16 @@ def fusion(c: Context) -> Iterator[Told]:
 )
 def expandable(c: Context) -> Iterator[Told]:
     """Only where more than one card takes part."""
-    names = [n for n in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF") if "expandable_segments:True" in c.environment.get(n, "")]
+    names = [
+        n
+        for n in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+        if "expandable_segments:True" in c.environment.get(n, "")
+    ]
     if names and c.size("tp-size") > 1 and not c.on("disable-custom-all-reduce"):
         needed = "--disable-custom-all-reduce, or ordinary segments"
-        yield Told(f"{names[0]} has expandable_segments:True, and custom all-reduce is on", needed, "take one of them out")
+        yield Told(
+            f"{names[0]} has expandable_segments:True, and custom all-reduce is on", needed, "take one of them out"
+        )
 
 
 @rule(
@@ -50,7 +56,11 @@ def expandable(c: Context) -> Iterator[Told]:
 def place(c: Context) -> Iterator[Told]:
     """`runs_on` of the profile, against the box."""
     if c.profile.runs_on and c.place not in c.profile.runs_on:
-        yield Told(f"profile {c.profile.name} is for {', '.join(c.profile.runs_on)}; this box is {c.place}", "", "another profile")
+        yield Told(
+            f"profile {c.profile.name} is for {', '.join(c.profile.runs_on)}; this box is {c.place}",
+            "",
+            "another profile",
+        )
 
 
 @rule(

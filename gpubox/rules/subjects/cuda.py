@@ -22,7 +22,11 @@ def lane(c: Context) -> Iterator[Told]:
         return
     torch = c.stack.torch_cuda
     if torch is None:
-        yield Told(f"stack {c.stack.name} is for cards, and its torch {c.stack.torch} has no CUDA", "a CUDA build", "torch_cuda")
+        yield Told(
+            f"stack {c.stack.name} is for cards, and its torch {c.stack.torch} has no CUDA",
+            "a CUDA build",
+            "torch_cuda",
+        )
         return
     if torch.startswith("12.") and at_least(c.release.sglang, c.matrix.cuda13_only_from):
         found = f"SGLang {c.release.sglang} with torch for CUDA {torch}"
@@ -37,21 +41,23 @@ def lane(c: Context) -> Iterator[Told]:
     "error",
     "A stack for cards has the torch that its SGLang pins.",
     "read in the wheel's metadata",
-    "https://github.com/sgl-project/sglang/issues/36462 (undefined symbol: another torch than the kernels were built for)",
+    "https://github.com/sgl-project/sglang/issues/36462 (undefined symbol: kernels built for another torch)",
     needs=("release",),
 )
 def pins(c: Context) -> Iterator[Told]:
     """CPU stacks differ on purpose: SGLang pins CUDA builds."""
     pinned, given = c.release.pin("torch"), c.stack.torch.split("+")[0]
     if c.gpu and pinned is not None and given != pinned:
-        yield Told(f"stack {c.stack.name} has torch {given}", f"torch {pinned} for SGLang {c.release.sglang}", "change it")
+        yield Told(
+            f"stack {c.stack.name} has torch {given}", f"torch {pinned} for SGLang {c.release.sglang}", "change it"
+        )
 
 
 @rule(
     "nvcc-sm12x",
     "error",
     "The service's toolkit is new enough to compile FlashInfer's kernels for SM12x.",
-    "read in the flashinfer wheels: from 0.6.7 on nvcc below 12.9 is refused; 0.7.1 and 0.7.2 take 12.8 for SM120 again",
+    "read in the flashinfer wheels: from 0.6.7 on nvcc below 12.9 is refused; 0.7.1 takes 12.8 for SM120 again",
     "https://github.com/flashinfer-ai/flashinfer/issues/2577 (the error that is seen names something else)",
     needs=("release", "card"),
 )
@@ -83,7 +89,9 @@ def installed(c: Context) -> Iterator[Told]:
     uses |= {f"the build of {b.package}": b.cuda for b in c.stack.source_builds}
     for what, version in uses.items():
         if version not in there:
-            yield Told(f"{what} is {version}", f"one of cuda.toolkits: {', '.join(there)}", f"add {version} to cuda.toolkits")
+            yield Told(
+                f"{what} is {version}", f"one of cuda.toolkits: {', '.join(there)}", f"add {version} to cuda.toolkits"
+            )
 
 
 @rule(
@@ -98,7 +106,11 @@ def source_build(c: Context) -> Iterator[Told]:
     for build in c.stack.source_builds:
         torch = c.stack.torch_cuda
         if torch is not None and build.cuda.split(".")[0] != torch.split(".")[0]:
-            yield Told(f"{build.package} is built with CUDA {build.cuda}, torch with {torch}", f"CUDA {torch}", "change `cuda` there")
+            yield Told(
+                f"{build.package} is built with CUDA {build.cuda}, torch with {torch}",
+                f"CUDA {torch}",
+                "change `cuda` there",
+            )
 
 
 @rule(
@@ -118,11 +130,17 @@ def driver(c: Context) -> Iterator[Told]:
     found = c.driver
     for what, floor in floors.items():
         if not at_least(found, floor):
-            yield Told(f"driver {found}", f"{floor} or newer for {what}", "update the driver (on the hypervisor, for a container)")
+            yield Told(
+                f"driver {found}",
+                f"{floor} or newer for {what}",
+                "update the driver (on the hypervisor, for a container)",
+            )
     own = c.matrix.drivers.get(c.stack.cuda_home, "0")
     if not at_least(found, own) and all(at_least(found, floor) for floor in floors.values()):
         text = f"driver {found} is older than toolkit {c.stack.cuda_home}"
-        yield Told(text, f"{own} or newer for what is compiled to PTX", "update the driver if kernels fail to load", "warning")
+        yield Told(
+            text, f"{own} or newer for what is compiled to PTX", "update the driver if kernels fail to load", "warning"
+        )
 
 
 @rule(
@@ -157,7 +175,11 @@ def distribution(c: Context) -> Iterator[Told]:
     for version in c.settings.cuda.toolkits:
         if version not in carried:
             needed = f"one of: {', '.join(carried)}"
-            yield Told(f"NVIDIA's repository for {c.distribution} has no toolkit {version}", needed, "cuda.toolkits, or cuda.source")
+            yield Told(
+                f"NVIDIA's repository for {c.distribution} has no toolkit {version}",
+                needed,
+                "cuda.toolkits, or cuda.source",
+            )
 
 
 @rule(
@@ -173,7 +195,9 @@ def cards(c: Context) -> Iterator[Told]:
         return
     card, found = c.card, c.found_cards
     if len(found) < c.card_count:
-        yield Told(f"{len(found)} cards", f"{c.card_count} x {card.name}", "give the box more cards, or another profile")
+        yield Told(
+            f"{len(found)} cards", f"{c.card_count} x {card.name}", "give the box more cards, or another profile"
+        )
     for one in found:
         if one.compute_capability != card.compute_capability or one.memory_mib < card.memory_mib * 0.98:
             text = f"{one.name}: compute capability {one.compute_capability}, {one.memory_mib} MiB"

@@ -75,10 +75,16 @@ def mtp(c: Context) -> Iterator[Told]:
         return
     name = "SGLANG_ENABLE_SPEC_V2"
     if name in c.release.environment and c.environment.get(name, "0") in {*_OFF, ""}:
-        yield Told(f"--speculative-algorithm {algorithm} without {name}", f"{name}=1", "set it: memory for two models otherwise")
+        yield Told(
+            f"--speculative-algorithm {algorithm} without {name}",
+            f"{name}=1",
+            "set it: memory for two models otherwise",
+        )
     if not c.on("speculative-draft-model-path") and not c.model.mtp_in_checkpoint:
         found = f"--speculative-algorithm {algorithm}, and {c.profile.model.catalog} has no layer for it"
-        yield Told(found, "--speculative-draft-model-path, or a checkpoint with the layer", "add it, or take the flag out")
+        yield Told(
+            found, "--speculative-draft-model-path, or a checkpoint with the layer", "add it, or take the flag out"
+        )
 
 
 @rule(
@@ -93,4 +99,8 @@ def deep_gemm(c: Context) -> Iterator[Told]:
     """Right for old releases only."""
     name = "SGLANG_ENABLE_JIT_DEEPGEMM"
     if c.environment.get(name) in _OFF and c.sm12 and at_least(c.release.sglang, c.matrix.glm_sm120_from):
-        yield Told(f"{name}={c.environment[name]} with SGLang {c.release.sglang}", "DeepGEMM on", "take it out, or measure both")
+        yield Told(
+            f"{name}={c.environment[name]} with SGLang {c.release.sglang}",
+            "DeepGEMM on",
+            "take it out, or measure both",
+        )

@@ -138,9 +138,14 @@ def _elsewhere(c: Context, flag: Flag, given: FlagValue) -> str:
     """Which other releases take the value."""
     if flag.choices is None:
         return "correct the value"
-    takes = [v for v in release.versions() if (other := release.load(v).find(flag.names[0])) and not _problem(other, given)]
+    takes = [
+        v for v in release.versions() if (other := release.load(v).find(flag.names[0])) and not _problem(other, given)
+    ]
     near = difflib.get_close_matches(str(given), [str(choice) for choice in flag.choices], 1, 0.6)
-    hints = [*(f"did you mean {word}?" for word in near), *([f"SGLang {takes[0]} to {takes[-1]} take it"] if takes else [])]
+    hints = [
+        *(f"did you mean {word}?" for word in near),
+        *([f"SGLang {takes[0]} to {takes[-1]} take it"] if takes else []),
+    ]
     return "; ".join(hints) or "choose one of them; no release of the catalogue takes this one"
 
 

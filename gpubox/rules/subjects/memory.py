@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from gpubox.rules.context import Context
-from gpubox.rules.finding import Told
+from gpubox.rules.finding import CATALOGUE, Told
 from gpubox.rules.registry import rule
 
 _RECORDED = "recorded deployment: 453 GB of expert weights against cards of 96 GB"
-_NEEDS = ("release", "card", "model")
 _GIB = 1024**3
 
 
@@ -28,9 +29,11 @@ class Sum:
         """What SGLang keeps for weights and KV cache."""
         return self.card * self.fraction
 
+    @override
     def __str__(self) -> str:
         """The sum, printed."""
-        used = f"weights {self.weights:.1f} + KV cache of {self.kv_tokens:,} tokens {self.kv:.1f} = {self.weights + self.kv:.1f}"
+        both = self.weights + self.kv
+        used = f"weights {self.weights:.1f} + KV cache of {self.kv_tokens:,} tokens {self.kv:.1f} = {both:.1f}"
         left = f"{self.card - self.static:.1f} left for graphs and activations, which want at least {self.reserve:.1f}"
         return f"{used} GiB a card, of {self.card:.1f} x {self.fraction:.3f} = {self.static:.1f}; {left}"
 
@@ -42,7 +45,7 @@ class Sum:
     _RECORDED,
     "https://github.com/sgl-project/sglang/issues/5285 (out of memory at graph capture)",
     "read in the wheels: what SGLang itself reserves for graphs",
-    needs=_NEEDS,
+    needs=CATALOGUE,
 )
 def fit(c: Context) -> Iterator[Told]:
     """The sum is printed either way it fails."""
@@ -61,7 +64,7 @@ def fit(c: Context) -> Iterator[Told]:
     "error",
     "Replicated experts fit into the cards.",
     _RECORDED + ": expert parallelism with replication does not fit",
-    needs=_NEEDS,
+    needs=CATALOGUE,
 )
 def replication(c: Context) -> Iterator[Told]:
     """Redundant experts, or expert groups that each hold all of them."""
@@ -71,7 +74,8 @@ def replication(c: Context) -> Iterator[Told]:
     copies = (1 + redundant / c.model.experts) * c.size("moe-dp-size")
     total = arithmetic(c)
     if copies > 1 and total.weights * copies + total.kv > total.static:
-        found = f"experts {copies:.2f} times: weights {total.weights * copies:.1f} GiB a card, of {total.static:.1f} that are to hold them"
+        weights = f"{total.weights * copies:.1f} GiB of weights a card"
+        found = f"experts {copies:.2f} times: {weights}, of {total.static:.1f} that are to hold them"
         yield Told(found, "each expert once, shared out by tensor parallelism", "take the replication out")
 
 
@@ -80,7 +84,7 @@ def replication(c: Context) -> Iterator[Told]:
     "error",
     "CUDA graphs are captured only up to a batch that fits beside the model.",
     "https://github.com/sgl-project/sglang/pull/29580 (512 runs out of memory on 96 GB, 256 fits)",
-    needs=_NEEDS,
+    needs=CATALOGUE,
 )
 def graphs(c: Context) -> Iterator[Told]:
     """SGLang's own default is 512 on cards like these, lowered to --max-running-requests."""
@@ -110,7 +114,9 @@ def cards(c: Context) -> Iterator[Told]:
     if wanted > there:
         yield Told(f"the flags ask for {wanted} cards, there are {there}", f"{there} or fewer", "lower --tp-size")
     elif wanted < there:
-        yield Told(f"the flags use {wanted} of {there} cards", f"{there}", "raise --tp-size, or give the box fewer", "warning")
+        yield Told(
+            f"the flags use {wanted} of {there} cards", f"{there}", "raise --tp-size, or give the box fewer", "warning"
+        )
 
 
 @rule(
@@ -171,7 +177,7 @@ def graphs_off(c: Context) -> bool:
 def graph_size(c: Context) -> int:
     """Largest decode batch that is captured."""
     listed = c.flag("cuda-graph-bs-decode") or c.flag("cuda-graph-bs")
-    sizes = [int(item) for item in (listed if isinstance(listed, list) else [])if str(item).isdigit()]
+    sizes = [int(item) for item in (listed if isinstance(listed, list) else []) if str(item).isdigit()]
     given = c.number("cuda-graph-max-bs-decode") or c.number("cuda-graph-max-bs")
     own = 512 if c.size("tp-size") >= 4 else 256
     return int(min(max(sizes) if sizes else given or own, c.number("max-running-requests") or own * 100))

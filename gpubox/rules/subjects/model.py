@@ -19,7 +19,11 @@ def transformers(c: Context) -> Iterator[Told]:
     """The stack's lock counts; an override in it may differ from the release's pin."""
     floor, found = c.model.transformers, c.locked("transformers")
     if found is not None and not at_least(found, floor):
-        yield Told(f"stack {c.stack.name} has transformers {found}", f"{floor} or newer for this model", "override it in the stack")
+        yield Told(
+            f"stack {c.stack.name} has transformers {found}",
+            f"{floor} or newer for this model",
+            "override it in the stack",
+        )
 
 
 @rule(
@@ -47,7 +51,9 @@ def quantization(c: Context) -> Iterator[Told]:
     """Left out, SGLang takes the checkpoint's."""
     given = c.text("quantization")
     if given and c.model.quantization is not None and given != c.model.quantization:
-        yield Told(f"--quantization {given}", f"{c.model.quantization}, as the checkpoint is", "correct it, or leave it out")
+        yield Told(
+            f"--quantization {given}", f"{c.model.quantization}, as the checkpoint is", "correct it, or leave it out"
+        )
 
 
 @rule(
@@ -60,7 +66,10 @@ def quantization(c: Context) -> Iterator[Told]:
 )
 def parsers(c: Context) -> Iterator[Told]:
     """Another parser lets the model's markup through to clients."""
-    for flag, wanted in (("reasoning-parser", c.model.reasoning_parser), ("tool-call-parser", c.model.tool_call_parser)):
+    for flag, wanted in (
+        ("reasoning-parser", c.model.reasoning_parser),
+        ("tool-call-parser", c.model.tool_call_parser),
+    ):
         given = c.text(flag)
         if wanted is not None and given not in {wanted, "auto"}:
             yield Told(f"--{flag} {given or 'is not given'}", f"{wanted} for this model", f"set it to {wanted}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpubox.catalog.versions import at_least
 from gpubox.rules.context import Context
-from gpubox.rules.finding import Told
+from gpubox.rules.finding import CATALOGUE, Severity, Told
 from gpubox.rules.registry import rule
 
 CUTLASS = "flashinfer_cutlass"
@@ -37,7 +37,11 @@ def trtllm(c: Context) -> Iterator[Told]:
 def equal(c: Context) -> Iterator[Told]:
     """The expert backend is not the bottleneck there."""
     if c.text("moe-runner-backend") == "flashinfer_cutedsl" and c.sm12:
-        yield Told("--moe-runner-backend flashinfer_cutedsl", f"nothing: it was as fast as {CUTLASS}", "measure before you keep it")
+        yield Told(
+            "--moe-runner-backend flashinfer_cutedsl",
+            f"nothing: it was as fast as {CUTLASS}",
+            "measure before you keep it",
+        )
 
 
 @rule(
@@ -45,7 +49,7 @@ def equal(c: Context) -> Iterator[Told]:
     "warning",
     "NVFP4 experts on SM120 run on flashinfer_cutlass.",
     "read in the wheels: `auto` picks flashinfer_cutlass on SM120 from 0.5.13 on, not before",
-    needs=("release", "card", "model"),
+    needs=CATALOGUE,
 )
 def nvfp4_auto(c: Context) -> Iterator[Told]:
     """By hand where `auto` does not."""
@@ -73,8 +77,8 @@ def fusion(c: Context) -> Iterator[Told]:
         yield Told("--enforce-shared-experts-fusion is given", "no fusion for this checkpoint", "take it out")
     elif not c.on(flag) and not at_least(c.release.sglang, c.matrix.shared_experts_auto_from):
         # The recorded deployments loaded GLM-5 on 0.5.9 without the flag; the reports are of newer checkpoints.
-        severity = None if at_least(c.release.sglang, c.matrix.glm_sm120_from) else "warning"
-        yield Told(f"--{flag} is not given", f"--{flag} for {c.profile.model.catalog}", "add it", severity)  # type: ignore[arg-type]  # a literal, chosen by a condition
+        severity: Severity = "error" if at_least(c.release.sglang, c.matrix.glm_sm120_from) else "warning"
+        yield Told(f"--{flag} is not given", f"--{flag} for {c.profile.model.catalog}", "add it", severity)
 
 
 @rule(
@@ -88,7 +92,9 @@ def fusion(c: Context) -> Iterator[Told]:
 def not_tuned(c: Context) -> Iterator[Told]:
     """Shown, because it bounds what to expect."""
     if c.gpu and c.model.experts and c.sm12:
-        yield Told(f"no tuned expert configuration ships for {c.card.name}", "", "expect defaults; autotune at start helps")
+        yield Told(
+            f"no tuned expert configuration ships for {c.card.name}", "", "expect defaults; autotune at start helps"
+        )
 
 
 @rule(
@@ -110,11 +116,16 @@ def nvfp4_card(c: Context) -> Iterator[Told]:
     "FP4 GEMMs on SM12x come from a FlashInfer whose kernels synchronise right.",
     "https://github.com/flashinfer-ai/flashinfer/issues/2708 (NaN at 64 concurrent requests)",
     "https://github.com/sgl-project/sglang/issues/20043",
-    needs=("release", "card", "model"),
+    needs=CATALOGUE,
 )
 def fp4_nan(c: Context) -> Iterator[Told]:
     """One request at a time does not show it."""
-    if not c.gpu or c.model.quantization != "modelopt_fp4" or not c.sm12 or c.text("fp4-gemm-backend") == "flashinfer_cudnn":
+    if (
+        not c.gpu
+        or c.model.quantization != "modelopt_fp4"
+        or not c.sm12
+        or c.text("fp4-gemm-backend") == "flashinfer_cudnn"
+    ):
         return
     version = c.locked("flashinfer-python")
     if version is not None and not at_least(version, "0.6.7"):
@@ -132,7 +143,8 @@ def fp4_nan(c: Context) -> Iterator[Told]:
 def patch_needless(c: Context) -> Iterator[Told]:
     """Already upstream, or another shape: hands off."""
     if AUTOTUNE_PATCH in c.stack.patches and c.release.autotune.state != "gated":
-        found = f"stack {c.stack.name} patches the autotune of SGLang {c.release.sglang}, which is {c.release.autotune.state}"
+        state = c.release.autotune.state
+        found = f"stack {c.stack.name} patches the autotune of SGLang {c.release.sglang}, which is {state}"
         yield Told(found, "no patch: it is upstream since 0.5.13", f"take {AUTOTUNE_PATCH} out of the stack's patches")
 
 
@@ -148,7 +160,11 @@ def autotune_off(c: Context) -> Iterator[Told]:
     """Closed in the source, or switched off by a flag."""
     if not c.gpu or c.profile.purpose != "throughput" or c.text("moe-runner-backend") not in {CUTLASS, ""}:
         return
-    if c.release.autotune.state == "gated" and c.text("moe-runner-backend") == CUTLASS and AUTOTUNE_PATCH not in c.stack.patches:
+    if (
+        c.release.autotune.state == "gated"
+        and c.text("moe-runner-backend") == CUTLASS
+        and AUTOTUNE_PATCH not in c.stack.patches
+    ):
         found = f"SGLang {c.release.sglang} does not autotune {CUTLASS}"
         yield Told(found, f"SGLang 0.5.13 or newer, or the patch {AUTOTUNE_PATCH}", "a newer stack")
     if c.on("disable-flashinfer-autotune"):

@@ -95,4 +95,6 @@ def download(c: Context) -> Iterator[Told]:
     path = c.profile.model_path
     if path and not path.startswith("/") and c.profile.model.revision is None:
         todo = "give `model.revision`, or the path of a folder"
-        yield Told(f"--model-path {path} is a name on the hub, without a revision", "weights fetched before the start", todo)
+        yield Told(
+            f"--model-path {path} is a name on the hub, without a revision", "weights fetched before the start", todo
+        )
