@@ -59,10 +59,13 @@ systemctl enable --quiet --now ssh"""
 
 
 def way_in_question(public_key: str) -> str:
-    """Shell text for inside the container: exit code 0 if `way_in` has nothing to do, 1 if it has."""
-    key = shlex.quote(public_key.strip())
-    known = f"grep -sqxF {key} /root/.ssh/authorized_keys"
-    return f"[ -x /usr/sbin/sshd ] && {known} && systemctl is-active --quiet ssh.service || exit 1"
+    """Shell text for inside the container: exit code 0 if `way_in` has nothing to do, 1 if it has.
+
+    A container that was restarted a moment ago gets 15 s until its sshd runs.
+    """
+    known = f"grep -sqxF {shlex.quote(public_key.strip())} /root/.ssh/authorized_keys"
+    runs = "for wait in $(seq 60); do systemctl is-active --quiet ssh.service && exit 0; sleep 0.25; done"
+    return f"[ -x /usr/sbin/sshd ] && {known} || exit 1; {runs}; exit 1"
 
 
 def _limits(wish: Create, cgroup: Cgroup) -> list[str]:

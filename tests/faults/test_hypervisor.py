@@ -1,4 +1,4 @@
-"""The hypervisor step under failure, on a container of its own that the step makes: gpu16 of the practice machine."""
+"""The hypervisor step under failure, on containers that the step itself makes: gpu16, and the unprivileged gpu15."""
 
 import json
 import subprocess
@@ -19,26 +19,26 @@ from tests.acceptance.test_devices import OPEN
 from tests.deploy import Run, converge
 
 NAME, ADDRESS = "gpu16", "10.87.0.26"
+UNPRIVILEGED = "gpu15"
 CONFIG = f"/var/lib/lxc/{NAME}/config"
-INSIDE = f"lxc-attach -n {NAME} --"
 NODES = [*(f"/dev/nvidia{n}" for n in range(8)), *CONTROL]
-ARCHIVE = "/var/lib/lxc/gpu16-root.tar"
-INVENTORY = f"""
+ARCHIVE = "/var/lib/lxc/gpubox-test-root.tar"
+INVENTORY = """
 from gpubox.inventory import checked
 
-_lab = {{"ssh_user": "root", "ssh_key": {str(lab.ssh() / "id_ed25519")!r}, "ssh_strict_host_key_checking": "off",
-        "ssh_known_hosts_file": "/dev/null"}}
-_see = "/var/lib/gpubox-lab/hardware"
+_ssh = {"ssh_user": "root", "ssh_key": _KEY, "ssh_known_hosts_file": _KNOWN}
 _stand_ins = [
     "lxc.apparmor.profile = unconfined",
-    f"lxc.mount.entry = {{_see}}/proc-devices proc/devices none bind,ro,create=file,optional 0 0",
+    "lxc.mount.entry = /var/lib/gpubox-lab/hardware/proc-devices proc/devices none bind,ro,create=file,optional 0 0",
 ]
-_create = {{"template": {ARCHIVE!r}, "address": "{ADDRESS}/24", "gateway": "10.87.0.1", "unprivileged": True,
-           "public_key": {(lab.ssh() / "id_ed25519.pub").read_text().strip() if lab.ssh().exists() else ""!r},
-           "lines": _stand_ins}}
-hypervisors = [("pve01", {{"ssh_hostname": "10.87.0.10", **_lab}})]
-gpu_boxes = [("{NAME}", {{"ssh_hostname": "{ADDRESS}", "hypervisor": "pve01", "profile": "tiny-cpu",
-                        "container": {{"name": "{NAME}", "create": _create}}, **_lab}})]
+def _box(name, address, unprivileged):
+    create = {"template": _ARCHIVE, "address": f"{address}/24", "gateway": "10.87.0.1", "unprivileged": unprivileged,
+              "public_key": _PUBLIC, "lines": _stand_ins}
+    return (name, {"ssh_hostname": address, "hypervisor": "pve01", "profile": "tiny-cpu", "gpus_shared": True,
+                   "container": {"name": name, "create": create}, **_ssh})
+
+hypervisors = [("pve01", {"ssh_hostname": "10.87.0.10", **_ssh})]
+gpu_boxes = [_box("gpu15", "10.87.0.25", True), _box("gpu16", "10.87.0.26", False)]
 checked(globals())
 """
 
@@ -47,11 +47,16 @@ checked(globals())
 def inventory(tmp_path_factory: pytest.TempPathFactory, on_hypervisor: Host) -> Iterator[Path]:
     """An inventory whose one container does not exist yet; afterwards it is gone again."""
     file = tmp_path_factory.mktemp("inventory") / "own.py"
-    file.write_text(INVENTORY)
+    key = lab.ssh() / "id_ed25519"
+    values = {"KEY": str(key), "KNOWN": str(lab.ssh() / "known_hosts"), "ARCHIVE": ARCHIVE}
+    values["PUBLIC"] = key.with_suffix(".pub").read_text().strip()
+    file.write_text("".join(f"_{name} = {value!r}\n" for name, value in values.items()) + INVENTORY)
     base = on_hypervisor.check_output("ls -d /var/lib/gpubox-lab/base/debian-* | head -1")
     on_hypervisor.check_output("tar -C %s --exclude=./var/cache/apt/archives/* -cf %s .", base, ARCHIVE)
     yield file
-    on_hypervisor.run(f"lxc-stop -k -n {NAME}; rm -rf /var/lib/lxc/{NAME} {ARCHIVE}")
+    for name in (NAME, UNPRIVILEGED):
+        on_hypervisor.run(f"lxc-stop -k -n {name}; rm -rf /var/lib/lxc/{name}")
+    on_hypervisor.check_output(f"rm {ARCHIVE}")
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +80,10 @@ def test_from_no_container_to_one_that_ssh_reaches(made: list[str]) -> None:
 
 
 def test_every_user_of_an_unprivileged_container_opens_every_node(made: list[str], on_hypervisor: Host) -> None:
-    assert on_hypervisor.check_output(f"{INSIDE} cat /proc/self/uid_map").split()[1] == "100000"
-    assert opened(on_hypervisor) == dict.fromkeys(NODES, "ENXIO")
-    assert opened(on_hypervisor, "setpriv --reuid=nobody --clear-groups") == dict.fromkeys(NODES, "ENXIO")
+    mapped = on_hypervisor.check_output(f"lxc-attach -n {UNPRIVILEGED} -- cat /proc/self/uid_map")
+    assert mapped.split()[1] == "100000"
+    for user in ("root", "nobody"):
+        assert opened(on_hypervisor, UNPRIVILEGED, user) == dict.fromkeys(NODES, "ENXIO"), user
 
 
 def test_moved_majors_are_denied_and_one_run_puts_them_right(
@@ -147,9 +153,8 @@ def killed(inventory: Path, seconds: float) -> None:
     time.sleep(1)  # what the hypervisor was told goes on without us
 
 
-def opened(on_hypervisor: Host, prefix: str = "") -> dict[str, str]:
-    """Path -> what opening it inside the container gives."""
-    answers: dict[str, str] = json.loads(
-        on_hypervisor.check_output(f"{INSIDE} {prefix} /usr/bin/python3 -c %s {' '.join(NODES)}", OPEN)
-    )
+def opened(on_hypervisor: Host, name: str = NAME, user: str = "root") -> dict[str, str]:
+    """Path -> what opening it inside the container gives its user."""
+    as_user = f"lxc-attach -n {name} -- setpriv --reuid={user} --clear-groups /usr/bin/python3 -c %s {' '.join(NODES)}"
+    answers: dict[str, str] = json.loads(on_hypervisor.check_output(as_user, OPEN))
     return answers
