@@ -24,7 +24,7 @@ def unknown(c: Context) -> Iterator[Told]:
         if found is not None and not found.removed:
             continue
         near = c.release.abbreviated(name)
-        if found is None and len(near) > 1:
+        if found is None and len(near) > 1 and not _releases_with(name):
             yield Told(f"--{name} abbreviates {_list(near)}", "a flag's full name", "write it out")
             continue
         yield _gone(c, name, found)
@@ -75,7 +75,7 @@ def missing(c: Context) -> Iterator[Told]:
 
 def _gone(c: Context, name: str, found: Flag | None) -> Told:
     new = found.replacement if found else _replacement(c, name)
-    others = [v for v in release.versions() if (flag := release.load(v).find(name)) and not flag.removed]
+    others = _releases_with(name)
     if not others:
         near = difflib.get_close_matches(name, c.release.spellings, 3, 0.6)
         hint = f"did you mean {_list(near)}?" if near else "take it out"
@@ -85,6 +85,11 @@ def _gone(c: Context, name: str, found: Flag | None) -> Told:
     near = difflib.get_close_matches(name, c.release.spellings, 3, 0.6)
     todo = f"use {new}" if new else f"take it out, or perhaps {_list(near)}" if near else "take it out"
     return Told(text, "a flag of the pinned release", todo)
+
+
+def _releases_with(name: str) -> list[str]:
+    known = ((version, release.load(version)) for version in release.versions())
+    return [v for v, r in known if name in r.spellings and (flag := r.find(name)) and not flag.removed]
 
 
 def _replacement(c: Context, name: str) -> str | None:
