@@ -9,6 +9,7 @@ from gpubox.hypervisor.lxc_config import Cgroup
 from gpubox.settings import Create
 
 LXC_ROOT = "/var/lib/lxc"
+_BEHIND_A_STUB = "/run/systemd/resolve/resolv.conf"
 _FIRST_MAPPED, _MAPPED = 100000, 65536
 
 
@@ -18,7 +19,7 @@ def commands(box: Kind, wish: Create, hostname: str, cgroup: Cgroup) -> list[lis
         return [_pct(box, wish, hostname)]
     if box.name == "incus":
         return _incus(box, wish)
-    return [_unpack(box, wish, lxc_text(box, wish, hostname, cgroup))]
+    return [_unpack(box, wish, hostname, lxc_text(box, wish, hostname, cgroup))]
 
 
 def lxc_text(box: Kind, wish: Create, hostname: str, cgroup: Cgroup) -> str:
@@ -81,7 +82,7 @@ def _limits(wish: Create, cgroup: Cgroup) -> list[str]:
     return lines
 
 
-def _unpack(box: Kind, wish: Create, text: str) -> list[str]:
+def _unpack(box: Kind, wish: Create, hostname: str, text: str) -> list[str]:
     """Built beside and renamed: a container is there whole or not at all."""
     final, new = f"{LXC_ROOT}/{box.container}", f"{LXC_ROOT}/.{box.container}.gpubox-new"
     steps: Sequence[Sequence[str]] = [
@@ -91,9 +92,15 @@ def _unpack(box: Kind, wish: Create, text: str) -> list[str]:
         ["test", "-x", f"{new}/rootfs/sbin/init"],
     ]
     write = f"printf %s {shlex.quote(text)} >{shlex.quote(new + '/config')}"
+    etc = shlex.quote(f"{new}/rootfs/etc")
+    name = f"printf '%s\\n' {shlex.quote(hostname)} >{etc}/hostname"
+    # with a fixed address nobody tells the container its name servers; a resolver of the hypervisor's own is not its
+    copied = f"cp {_BEHIND_A_STUB} {etc}/resolv.conf 2>/dev/null || cp /etc/resolv.conf {etc}/"
+    servers = f"rm -f {etc}/resolv.conf && {{ {copied}; }}"
+    own = [name] if wish.address == "dhcp" else [name, servers]
     last = shlex.join(["mv", "-T", new, final])
     grants = [_grant(file) for file in ("/etc/subuid", "/etc/subgid")] if wish.unprivileged else []
-    return ["/bin/sh", "-c", " && ".join([*grants, *map(shlex.join, steps), write, last])]
+    return ["/bin/sh", "-c", " && ".join([*grants, *map(shlex.join, steps), *own, write, last])]
 
 
 def _grant(file: str) -> str:

@@ -232,7 +232,9 @@ def test_creation_by_incus_takes_its_address_from_the_network() -> None:
 
 def test_creation_of_plain_lxc_is_whole_or_not_at_all(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    (root / "sbin").mkdir(parents=True)
+    for folder in ("sbin", "etc"):
+        (root / folder).mkdir(parents=True)
+    (root / "etc/resolv.conf").symlink_to("../run/nowhere")
     (root / "sbin/init").write_text("")
     (root / "sbin/init").chmod(0o755)
     archive = tmp_path / "root.tar"
@@ -247,6 +249,8 @@ def test_creation_of_plain_lxc_is_whole_or_not_at_all(tmp_path: Path) -> None:
     assert not (home / "new").exists()
     subprocess.run(["sh", "-c", line], check=True)
     assert [path.name for path in home.iterdir()] == ["new"]
+    assert (home / "new/rootfs/etc/hostname").read_text() == "gpu01\n"
+    assert not (home / "new/rootfs/etc/resolv.conf").is_symlink()
     config = (home / "new/config").read_text()
     assert "lxc.uts.name = gpu01\n" in config
     assert config.endswith("lxc.apparmor.profile = unconfined\n")
