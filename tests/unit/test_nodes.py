@@ -1,9 +1,12 @@
 """Which device nodes there must be, from the text of /proc/devices."""
 
+import subprocess
+
 import pytest
 
 from gpubox.errors import GpuboxError
 from gpubox.hypervisor.nodes import Node, needed, parse, wrong
+from gpubox.templates import render
 
 FRONTEND = (
     "Character devices:\n  1 mem\n195 nvidia-frontend\n235 nvidia-caps\n238 nvidia-uvm\n\nBlock devices:\n238 loop\n"
@@ -45,3 +48,7 @@ def test_wrong_nodes_are_named_with_what_is_wrong() -> None:
         "/dev/nvidia-uvm is 238:0, the kernel's is 511:0",
         "/dev/nvidiactl is missing",
     ]
+
+
+def test_the_script_for_each_boot_is_a_script() -> None:
+    subprocess.run(["sh", "-n"], input=render("hypervisor-nodes.sh.j2"), text=True, check=True)
