@@ -1,0 +1,212 @@
+"""`gpubox onboard`: from an address to an inventory."""
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from gpubox import inventory, paths, rules
+from gpubox.errors import GpuboxError
+from gpubox.onboard import adoption, card, files, probe, secrets
+from gpubox.onboard.adoption import Adopted
+from gpubox.onboard.findings import findings, silent, source
+from gpubox.onboard.plan import Looked, Target, changes, container_of
+from gpubox.onboard.proposals import Proposal, proposals
+from gpubox.onboard.show import hanging
+from gpubox.rules.finding import Finding
+
+
+@click.command()
+@click.argument("address")
+@click.option("--via", metavar="ADDRESS", help="The hypervisor that holds the box as a container.")
+@click.option("--name", help="What to call the box. Default: its host name.")
+@click.option("--user", default="root", show_default=True, help="Login; other than root: with sudo without a password.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Of ssh.")
+@click.option("--key", type=click.Path(exists=True, dir_okay=False), help="Private key of ssh.")
+@click.option("--known-hosts", type=click.Path(dir_okay=False), help="Default: ~/.ssh/known_hosts.")
+@click.option("--profile", help="What to serve. Asked; default: the first that fits.")
+@click.option("--adopt/--no-adopt", default=None, help="Make a running server a profile. Asked; default: yes.")
+@click.option("--profile-name", help="Name of the adopted profile. Default: the box's.")
+@click.option("--stack", help="Move an adopted server to this stack. Default: one of its own release.")
+@click.option("--private-network", is_flag=True, help="Adopted: nobody else reaches an address that has no API key.")
+@click.option("--cuda-source", metavar="URL", help="Mirror of NVIDIA's packages.")
+@click.option("--cuda-keyring", type=click.Path(exists=True, dir_okay=False), help="Its cuda-keyring package.")
+@click.option("--inventory", "path", type=click.Path(path_type=Path), help="To write to. Default: inventory/NAME.py.")
+@click.option("--yes", is_flag=True, help="Write without asking; every question takes its default.")
+@click.option("--dry", is_flag=True, help="Look and propose; write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="One object: card, findings, proposals, files. Asks nothing.")
+def command(address: str, **given: Any) -> None:
+    """Look at the machine at ADDRESS, propose what it can serve, and write an inventory for it.
+
+    Looking changes nothing there. Files are shown as a diff first and never written over what is there.
+    Without a terminal nothing is asked, and nothing written but with --yes.
+
+    Exit codes: 0 done, 1 a finding stands against it or no profile fits, 2 the machine could not be looked at.
+    """
+    console = Console(stderr=given["as_json"], soft_wrap=False)
+    looked = _look(address, given)
+    name = looked.target.name
+    if not given["as_json"]:
+        card.show(name, looked.box, looked.above, looked.choice, console)
+    adopted = _adopted(looked, given, console)
+    found = findings(name, looked.box, looked.above)
+    seen = source(looked.box, looked.above)
+    listed = proposals(
+        looked.data(), looked.box.facts(seen), silent(looked.box, looked.above), looked.choice, seen.stand_in
+    )
+    if not given["as_json"]:
+        _print(found, listed, console)
+    profile = _profile(listed, adopted, given, name)
+    path = given["path"] or paths.root() / "inventory" / f"{name}.py"
+    wanted = _wanted(looked, profile, adopted, path, given, console) if profile else []
+    written = _write(looked, wanted, adopted, path, given)
+    if path.exists() and name in inventory.read(path).boxes:
+        found += rules.check(inventory.load(path).box(name), looked.box.facts(seen))
+    if given["as_json"]:
+        click.echo(json.dumps(_record(looked, found, listed, profile, written), indent=1))
+    _end(found, profile, bool(wanted), bool(written), path, console)
+
+
+def _look(address: str, given: dict[str, Any]) -> Looked:
+    connection = {
+        **({"ssh_user": given["user"], "_sudo": True} if given["user"] != "root" else {}),
+        **({"ssh_port": given["port"]} if given["port"] else {}),
+        **({"ssh_key": given["key"]} if given["key"] else {}),
+        **({"ssh_known_hosts_file": given["known_hosts"]} if given["known_hosts"] else {}),
+    }
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(probe.box, address, connection)
+        above = pool.submit(probe.hypervisor, given["via"], connection).result() if given["via"] else None
+        box = asked.result()
+    origin = {"uri": given["cuda_source"], "keyring": given["cuda_keyring"]}
+    cuda = {"source": {key: value for key, value in origin.items() if value}} if any(origin.values()) else {}
+    target = Target(given["name"] or box.hostname, address, connection, given["via"], cuda)
+    container = container_of(address, box, above) if above and above.kind else None
+    return Looked(target, box, above, container)
+
+
+def _adopted(looked: Looked, given: dict[str, Any], console: Console) -> Adopted | None:
+    if not looked.box.servers or given["adopt"] is False:
+        return None
+    if len(looked.box.servers) > 1:
+        shown = "; ".join(f"{one.pid}: {' '.join(one.argv[:8])}" for one in looked.box.servers)
+        raise GpuboxError(
+            f"{len(looked.box.servers)} model servers run there: {shown}", "one", "--no-adopt, or stop one"
+        )
+    server = looked.box.servers[0]
+    if given["adopt"] is None and _asks(given):
+        question = f"Make the server that runs there (process {server.pid}) a profile?"
+        if not click.confirm(question, default=True):
+            return None
+    adopted = adoption.adopt(server, given["stack"])
+    for note in [] if given["as_json"] else adopted.notes:
+        console.print(f"  adopted: {escape(note)}", highlight=False)
+    return adopted
+
+
+def _profile(listed: list[Proposal], adopted: Adopted | None, given: dict[str, Any], name: str) -> str | None:
+    """What the box will serve; None: nothing fits."""
+    if adopted:
+        return str(given["profile_name"] or name)
+    if given["profile"]:
+        return str(given["profile"])
+    fitting = [one.profile for one in listed if one.fits]
+    if not fitting or not _asks(given):
+        return fitting[0] if fitting else None
+    return str(click.prompt("Profile", default=fitting[0], type=click.Choice([one.profile for one in listed])))
+
+
+def _wanted(
+    looked: Looked, profile: str, adopted: Adopted | None, path: Path, given: dict[str, Any], console: Console
+) -> list[files.Change]:
+    """What would be written, shown as diffs."""
+    wanted = changes(looked, profile, adopted, path, "private-network" if given["private_network"] else None)
+    for change in [] if given["as_json"] else wanted:
+        files.diff(change, console)
+    return wanted
+
+
+def _write(
+    looked: Looked, wanted: list[files.Change], adopted: Adopted | None, path: Path, given: dict[str, Any]
+) -> list[files.Change]:
+    """Ask, and write all or nothing. What was written."""
+    if given["dry"] or not wanted or not (given["yes"] or (_asks(given) and click.confirm("Write?", default=True))):
+        return []
+    target = looked.target
+    if adopted and (adopted.api_key or adopted.hub_token):
+        pid = looked.box.servers[0].pid
+        wanted = [*secrets.fetch(target.address, target.connection, target.name, pid, adopted.hub_token), *wanted]
+    before = {change.path: change.before for change in wanted}
+    for change in wanted:
+        files.write(change)
+    problems = inventory.read(path).problems
+    if problems:
+        for change in wanted:
+            _undo(change, before[change.path])
+        raise GpuboxError("\n".join(problem.message for problem in problems), "an inventory without mistakes")
+    return wanted
+
+
+def _undo(change: files.Change, before: str) -> None:
+    if before:
+        files.write(files.Change(change.path, before, change.mode, change.secret))
+    else:
+        change.path.unlink(missing_ok=True)
+
+
+def _asks(given: dict[str, Any]) -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and not given["yes"] and not given["as_json"]
+
+
+def _print(found: list[Finding], listed: list[Proposal], console: Console) -> None:
+    console.print("[bold]findings[/]" if found else "no findings", highlight=False)
+    rules.report(found, console)
+    console.print("[bold]profiles[/]", highlight=False)
+    for one in listed:
+        word = "[green]fits[/]" if one.fits else "[dim]no[/]  "
+        console.print(f"  {word}  [bold]{escape(one.profile)}[/]", highlight=False)
+        notes = (f"note: {note}" for note in one.notes)
+        hanging(console, [("", line) for line in (one.summary, *one.reasons, *notes)], indent=8)
+
+
+def _record(
+    looked: Looked,
+    found: list[Finding],
+    listed: list[Proposal],
+    profile: str | None,
+    written: list[files.Change],
+) -> dict[str, Any]:
+    return {
+        "host": looked.target.name,
+        "card": dict(_labels(looked)),
+        "findings": [finding.as_json() for finding in found],
+        "proposals": [
+            {"profile": one.profile, "fits": one.fits, "reasons": list(one.reasons), "notes": list(one.notes)}
+            for one in listed
+        ],
+        "profile": profile,
+        "files": [str(change.path) for change in written],
+    }
+
+
+def _labels(looked: Looked) -> dict[str, list[str]]:
+    labels: dict[str, list[str]] = {}
+    for label, text in card.lines(looked.box, looked.above, looked.choice):
+        labels.setdefault(label, []).append(text)
+    return labels
+
+
+def _end(found: list[Finding], profile: str | None, wanted: bool, written: bool, path: Path, console: Console) -> None:
+    if profile is None:
+        todo = "see the reasons above; --profile NAME overrules them"
+        raise GpuboxError("no profile fits this machine", "one that does", todo)
+    if wanted and not written:
+        console.print("nothing was written (without a terminal: --yes writes)", highlight=False)
+    else:
+        console.print(f"next: pyinfra -y {path} deploy.py", highlight=False, soft_wrap=True)
+    sys.exit(1 if any(finding.severity == "error" for finding in found) else 0)

@@ -1,0 +1,127 @@
+"""What onboarding will write for a machine, out of what was seen and what a person decided."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpubox import paths
+from gpubox.errors import GpuboxError
+from gpubox.nccl.choose import Choice, choose
+from gpubox.onboard import files, secrets
+from gpubox.onboard.adoption import Adopted, profile_text
+from gpubox.onboard.findings import source
+from gpubox.onboard.state import Box, Container, Hypervisor
+
+
+@dataclass(frozen=True)
+class Target:
+    """Who is onboarded, and how it is reached."""
+
+    name: str
+    address: str
+    connection: Mapping[str, Any]
+    """pyinfra's data for both hosts: ssh_user, ssh_key, ..."""
+    via: str | None = None
+    """Address of the hypervisor."""
+    cuda: Mapping[str, Any] = field(default_factory=dict)
+    """The box's `cuda` settings that differ from the defaults."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was seen of it."""
+
+    target: Target
+    box: Box
+    above: Hypervisor | None
+    container: Container | None
+
+    @property
+    def choice(self) -> Choice:
+        """Settings for communication between its cards."""
+        seen = source(self.box, self.above)
+        return choose(self.box.where.place, seen.links, seen.p2p, [card.index for card in seen.cards])
+
+    def data(self) -> dict[str, Any]:
+        """What the inventory says of the box, without its profile."""
+        target, values = self.target, dict[str, Any]()
+        values["ssh_hostname"] = target.address
+        if self.above is not None and self.container is not None:
+            values["hypervisor"] = self.above.hostname
+            # a first run may restart it for its devices, unless something serves there already
+            serving = {"allow_restart": False} if self.box.servers else {}
+            values["container"] = {"kind": self.above.kind, "name": self.container.name, **serving}
+        return {**values, **({"cuda": dict(target.cuda)} if target.cuda else {}), **target.connection}
+
+    def hypervisor_data(self) -> tuple[str, dict[str, Any]] | None:
+        """Name and data of the hypervisor for the inventory; None: there is none."""
+        if self.above is None:
+            return None
+        return self.above.hostname, {
+            "ssh_hostname": self.target.via,
+            "kind": self.above.kind,
+            **self.target.connection,
+        }
+
+
+def container_of(address: str, box: Box, above: Hypervisor) -> Container:
+    """Which of the hypervisor's containers the box is: by address, else by host name. Error: none, or several."""
+    known = {address, *box.addresses}
+    found = [one for one in above.containers if known & set(one.addresses)]
+    found = found or [one for one in above.containers if one.hostname == box.hostname]
+    if len(found) == 1:
+        return found[0]
+    listed = "; ".join(f"{one.name} ({' '.join(one.addresses) or 'stopped'})" for one in above.containers) or "none"
+    raise GpuboxError(
+        f"{above.hostname} lists {'several containers' if found else 'no container'} with the address {address}",
+        f"exactly one of its containers: {listed}",
+        "check --via, or leave it out for bare metal and VMs",
+    )
+
+
+def changes(
+    looked: Looked, profile: str, adopted: Adopted | None, inventory: Path, exposure: str | None
+) -> list[files.Change]:
+    """Files to write, in the order to write them; one that says already what it must is left out.
+
+    Error: a profile of the adopted server's name says something else.
+    """
+    target, wanted = looked.target, list[files.Change]()
+    data = {**looked.data(), "profile": profile}
+    if adopted:
+        now = datetime.datetime.now(datetime.UTC).date().isoformat()
+        wanted.append(_profile(profile, adopted, looked, exposure, now))
+        if adopted.api_key:
+            data["api_key_file"] = _home(secrets.path(target.name, "api-key"))
+        if adopted.hub_token:
+            data["hub"] = {"token_file": _home(secrets.path(target.name, "hub-token"))}
+    title = f"{looked.box.hostname}: written by `gpubox onboard`, yours to edit."
+    if change := files.inventory_with(inventory, (target.name, _ordered(data)), looked.hypervisor_data(), title):
+        wanted.append(change)
+    return [change for change in wanted if change.text != change.before]
+
+
+def _profile(name: str, adopted: Adopted, looked: Looked, exposure: str | None, now: str) -> files.Change:
+    path = paths.profiles() / f"{name}.yaml"
+    model = adopted.flags.get(
+        "served-model-name", adopted.flags.get("model-path", adopted.flags.get("model", "a model"))
+    )
+    purpose = "practice" if adopted.stack.device == "cpu" else "throughput"
+    text = profile_text(adopted, f"{model}, as it ran on {looked.target.name}", purpose, exposure, now)
+    change = files.Change(path, text)
+    old = change.before.partition("\n")[2]
+    if old and old != text.partition("\n")[2]:  # the first line holds the day
+        raise GpuboxError(f"{path} is there and says something else", "a new name", "--profile-name NAME")
+    return files.Change(path, change.before) if old else change
+
+
+def _ordered(data: dict[str, Any]) -> dict[str, Any]:
+    """As people write them: address, hypervisor, container, profile, then the rest."""
+    first = ("ssh_hostname", "hypervisor", "container", "profile", "api_key_file", "hub", "cuda")
+    return {key: data[key] for key in (*first, *data) if key in data}
+
+
+def _home(path: Path) -> str:
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)

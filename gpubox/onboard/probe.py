@@ -1,0 +1,189 @@
+"""One read-only look at a machine: one script, one round trip, everything typed (gpubox.onboard.state)."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from gpubox import ssh
+from gpubox.errors import CannotTellError
+from gpubox.hypervisor import nodes
+from gpubox.hypervisor.cards import pci
+from gpubox.hypervisor.probe import Answer, answers, script
+from gpubox.nccl.place import Signs, judge
+from gpubox.nccl.topology import Matrix, parse
+from gpubox.onboard import questions
+from gpubox.onboard.state import Box, Card, Container, Disk, Gpus, Hypervisor, Server, Venv
+
+_UNLIMITED = 1 << 60
+"""cgroup v1 writes no limit as a number near 2^63."""
+
+
+def box(address: str, connection: Mapping[str, Any]) -> Box:
+    """The machine at the address. Errors: cannot tell, when it is not reached or its shell is strange."""
+    return read_box(answers(ssh.run(address, connection, script(questions.BOX)).splitlines()))
+
+
+def hypervisor(address: str, connection: Mapping[str, Any]) -> Hypervisor:
+    """The hypervisor at the address, with the containers that it lists. Errors as for `box`."""
+    return read_hypervisor(answers(ssh.run(address, connection, script(questions.HYPERVISOR)).splitlines()))
+
+
+def read_box(found: Mapping[str, Answer]) -> Box:
+    """The answers to questions.BOX."""
+    names = found["os"].text.splitlines()
+    return Box(
+        hostname=found["hostname"].text.strip(),
+        addresses=found["addresses"].text.split(),
+        distribution=names[0].replace(".", "") if names else "",
+        os=names[1] if len(names) > 1 else "",
+        kernel=found["kernel"].expect(0, what="uname").strip(),
+        where=judge(_signs(found)),
+        python=found["python"].text.strip().removeprefix("Python "),
+        cpu=found["cpu"].text.strip(),
+        cores=int(found["cores"].expect(0, what="nproc")),
+        sockets=int(found["sockets"].text or "0"),
+        memory=int(found["memory"].expect(0, what="/proc/meminfo")) * 1024,
+        memory_limit=_limit(found["memory-limit"].text),
+        shm=next((disk.size for disk in _disks(found["shm"].text)), None),
+        disks=_disks(found["disks"].text),
+        gpus=_gpus(found),
+        toolkits=dict([*line.split(), ""][:2] for line in found["toolkits"].text.splitlines()),
+        toolkit_default=found["toolkit-default"].text.strip(),
+        venvs=[Venv(*line.split("\t")) for line in found["venvs"].text.splitlines()],
+        units=found["units"].text.splitlines(),
+        servers=_servers(found["servers"]),
+        users=[line.strip() for line in found["users"].text.splitlines()],
+        ports=_listening(found["ports"].text),
+        apt=_apt(found),
+    )
+
+
+def read_hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
+    """The answers to questions.HYPERVISOR."""
+    rows = [line.split("\t") for line in found["containers"].text.splitlines() if line.count("\t") == 2]
+    return Hypervisor(
+        hostname=found["hostname"].text.strip(),
+        kind=found["kind"].text.strip(),
+        os=(found["os"].text.splitlines() or [""])[-1],
+        kernel=found["kernel"].expect(0, what="uname").strip(),
+        gpus=_gpus(found),
+        containers=[
+            Container(name, hostname, re.findall(r"\d+\.\d+\.\d+\.\d+", text)) for name, hostname, text in rows
+        ],
+    )
+
+
+def _signs(found: Mapping[str, Answer]) -> Signs:
+    detect = found["detect-virt"]
+    return Signs(
+        init=found["init"].text.strip(),
+        run_container=found["run-container"].text.strip(),
+        detect_virt=detect.text.strip() if detect.rc in {0, 1} and detect.text.strip() else None,
+        dmi=" ".join(found["dmi"].text.split()),
+        cpu_flag=found["cpu-flag"].rc == 0,
+    )
+
+
+def _gpus(found: Mapping[str, Answer]) -> Gpus:
+    listed, text = found["cards"], found["driver"].text
+    numa = {pci(address): int(node) for address, node in (line.split() for line in found["numa"].text.splitlines())}
+    cards = [_card(line, numa) for line in listed.text.splitlines() if line.count(",") >= 10] if not listed.rc else []
+    version = re.search(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", text, re.M)
+    return Gpus(
+        cards=cards,
+        trouble="" if cards else _trouble(listed),
+        pci=found["pci"].text.splitlines(),
+        driver=version.group(1) if version else None,
+        licence=_licence(found["licence"], text),
+        answers=found["nvidiactl"].text.rpartition("/dev/nvidiactl: ")[2].strip() if found["nvidiactl"].rc else "",
+        stand_in=found["stand-in"].rc == 0,
+        links=_matrix(found["topo-m"]),
+        p2p=_matrix(found["topo-p2p"]),
+        nodes=nodes.parse(found["nodes"].text),
+        proc_devices=found["devices"].text,
+    )
+
+
+def _card(line: str, numa: Mapping[str, int]) -> Card:
+    cells = [cell.strip() for cell in line.split(",")]
+    index, uuid, name, capability, memory, power, address = cells[:7]
+    generation, width = _pair(cells[7], cells[8]), _pair(cells[9], cells[10])
+    node = numa.get(pci(address), -1)
+    return Card(
+        index=int(index),
+        uuid=uuid,
+        name=name,
+        compute_capability=capability,
+        memory_mib=int(float(memory)) if _number(memory) else 0,
+        power_limit_w=float(power) if _number(power) else None,
+        pci=pci(address),
+        pcie_generation=generation,
+        pcie_width=width,
+        numa=node if node >= 0 else None,
+    )
+
+
+def _pair(highest: str, current: str) -> tuple[int, int] | None:
+    return (int(highest), int(current)) if highest.isdigit() and current.isdigit() else None
+
+
+def _number(text: str) -> bool:
+    return bool(re.fullmatch(r"\d+(\.\d+)?", text))
+
+
+def _trouble(listed: Answer) -> str:
+    if listed.rc == 127:
+        return "nvidia-smi is not there"
+    said = " ".join(listed.text.split())
+    return said or f"nvidia-smi ended with {listed.rc}"
+
+
+def _licence(told: Answer, version_text: str) -> str | None:
+    """modinfo needs the running kernel's modules, which a container has not: there the loaded module's text says it."""
+    if told.rc == 0 and told.text.strip():
+        return told.text.strip()
+    if "NVRM version" not in version_text:
+        return None
+    return "Dual MIT/GPL" if "Open Kernel Module" in version_text else "NVIDIA"
+
+
+def _matrix(answer: Answer) -> Matrix | None:
+    try:
+        return parse(answer.text) if answer.rc == 0 else None
+    except CannotTellError:
+        return None
+
+
+def _limit(text: str) -> int | None:
+    word = text.strip()
+    return int(word) if word.isdigit() and int(word) < _UNLIMITED else None
+
+
+def _disks(text: str) -> list[Disk]:
+    rows = (line.split() for line in text.splitlines()[1:])
+    found = {row[5]: Disk(row[5], int(row[1]), int(row[3])) for row in rows if len(row) == 6 and row[1].isdigit()}
+    return list(found.values())
+
+
+def _servers(answer: Answer) -> list[Server]:
+    """None where the machine has no Python to look with; SGLang would have brought one."""
+    if answer.rc == 127:
+        return []
+    known = {field.name for field in fields(Server)}
+    listed = json.loads(answer.expect(0, what="model servers that run"))
+    return [Server(**{key: value for key, value in each.items() if key in known}) for each in listed]
+
+
+def _listening(sockets: str) -> list[int]:
+    return sorted({int(port, 16) for port in re.findall(r"^\s*\d+: \S+:([0-9A-F]{4}) \S+ 0A ", sockets, re.M)})
+
+
+def _apt(found: Mapping[str, Answer]) -> list[str]:
+    if found["apt-check"].rc == 127:
+        return ["there is no apt here"]
+    errors = [line for line in found["apt-check"].text.splitlines() if line.startswith("E:")]
+    audit = [line for line in found["dpkg-audit"].text.splitlines() if line.strip()][:1]
+    held = [f"in use by: {line.strip()}" for line in found["apt-holders"].text.splitlines() if line.strip()]
+    return [*errors, *audit, *held]

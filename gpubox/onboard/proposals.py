@@ -1,0 +1,88 @@
+"""Which profiles fit a machine, best first, with the reason for each and for each that does not fit."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpubox import inventory, profile, rules
+from gpubox.inventory import Box
+from gpubox.nccl.choose import Choice
+from gpubox.rules import context
+from gpubox.rules.facts import BoxFacts
+from gpubox.rules.finding import UnknownError
+from gpubox.rules.subjects import memory
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One profile, judged for one machine."""
+
+    profile: str
+    summary: str
+    fits: bool
+    reasons: tuple[str, ...]
+    """Why it fits, or everything that speaks against it."""
+    notes: tuple[str, ...] = ()
+    """What to look at although it fits."""
+    weight: float = 0
+    """GiB of weights: among those that fit, the biggest model comes first."""
+
+
+def proposals(
+    data: Mapping[str, Any], facts: BoxFacts, silent: str, choice: Choice, practice: bool = False
+) -> list[Proposal]:
+    """All profiles, those that fit first.
+
+    + data: what the inventory will say of the box, without its profile
+    + silent: why no program can use the cards; empty: nothing
+    + choice: settings for communication that follow from the machine
+    + practice: the machine's cards are stand-ins
+    """
+    judged = [_judge(name, data, facts, silent, choice, practice) for name in profile.names()]
+    return sorted(judged, key=lambda one: (not one.fits, -one.weight, len(one.notes), one.profile))
+
+
+def _judge(
+    name: str, data: Mapping[str, Any], facts: BoxFacts, silent: str, choice: Choice, practice: bool
+) -> Proposal:
+    wish = profile.load(name)
+    if wish.status == "history":
+        return Proposal(name, wish.summary, False, ("a recorded deployment, kept to be compared with",))
+    if wish.purpose == "practice" and not practice:
+        return Proposal(name, wish.summary, False, ("for the practice machine",))
+    box = inventory.box_of("this", {**data, "profile": name}, f"profile {name}")
+    found = rules.check(box, facts)
+    against = _counted(finding.found for finding in found if finding.severity == "error")
+    if box.stack.device == "cuda" and silent:
+        against.insert(0, silent)
+    if against:
+        return Proposal(name, wish.summary, False, tuple(against))
+    notes = [f"{finding.rule}: {finding.found}" for finding in found if finding.severity in {"unknown", "warning"}]
+    why, weight = _arithmetic(box, facts)
+    return Proposal(name, wish.summary, True, (why,), (*notes, *_differing(box, choice)), weight)
+
+
+def _counted(reasons: Iterable[str]) -> list[str]:
+    """Each once: what is wrong with eight cards alike is one reason."""
+    return [reason if count == 1 else f"{count} x {reason}" for reason, count in Counter(reasons).items()]
+
+
+def _arithmetic(box: Box, facts: BoxFacts) -> tuple[str, float]:
+    if box.stack.device == "cpu":
+        return "it needs no card: the practice machine's", 0.0
+    judged = context.of(box, facts)
+    try:
+        return str(memory.arithmetic(judged)), judged.model.weights_gib
+    except UnknownError as error:
+        return f"nothing speaks against it; its memory cannot be computed: {error.found}", 0.0
+
+
+def _differing(box: Box, choice: Choice) -> list[str]:
+    """What the profile sets otherwise than the machine's links ask for."""
+    if box.stack.device == "cpu":
+        return []
+    theirs = box.profile.environment
+    wrong = [f"{k}={theirs.get(k, '(not set)')}" for k, value in choice.environment.items() if theirs.get(k) != value]
+    wanted = " ".join(f"{key}={value}" for key, value in choice.environment.items())
+    return [f"sets {', '.join(wrong)}; the links between these cards ask for {wanted}"] if wrong else []

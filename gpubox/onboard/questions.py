@@ -1,0 +1,81 @@
+"""The questions of the look, as shell text that changes nothing; gpubox.onboard.probe reads the answers."""
+
+from pathlib import Path
+
+from gpubox.facts import apt
+from gpubox.hypervisor import cards, nodes
+from gpubox.onboard import onbox
+
+CARD_FIELDS = (
+    "index,uuid,name,compute_cap,memory.total,power.limit,pci.bus_id,"
+    "pcie.link.gen.max,pcie.link.gen.current,pcie.link.width.max,pcie.link.width.current"
+)
+GPUS = {
+    "cards": f"nvidia-smi --query-gpu={CARD_FIELDS} --format=csv,noheader,nounits",
+    "stand-in": "nvidia-smi -L 2>&1 >/dev/null | grep -q STAND-IN",
+    "topo-m": "nvidia-smi topo -m",
+    "topo-p2p": "nvidia-smi topo -p2p r",
+    "driver": "cat /proc/driver/nvidia/version",
+    "licence": "/sbin/modinfo -F license nvidia",
+    "nvidiactl": "( : <>/dev/nvidiactl ) 2>&1",
+    "pci": cards.LIST,
+    "numa": """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
+echo "${d##*/} $(cat "$d/numa_node")";; esac; done""",
+    "devices": "cat /proc/devices",
+    "nodes": nodes.LIST,
+}
+"""About driver and cards: asked of a box and of its hypervisor alike."""
+
+_COMMON = {
+    "hostname": "cat /proc/sys/kernel/hostname",
+    "os": '. /etc/os-release; echo "$ID$VERSION_ID"; echo "$PRETTY_NAME"',
+    "kernel": "uname -r",
+}
+
+BOX = {
+    **_COMMON,
+    **GPUS,
+    "addresses": "hostname -I",
+    "init": "tr '\\0' '\\n' </proc/1/environ | sed -n 's/^container=//p'",
+    "run-container": "cat /run/systemd/container",
+    "detect-virt": "systemd-detect-virt",
+    "dmi": "cat /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name",
+    "cpu-flag": "grep -qw hypervisor /proc/cpuinfo",
+    "python": "python3 --version",
+    "cpu": "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1",
+    "cores": "nproc",
+    "sockets": "sed -n 's/^physical id[^:]*: //p' /proc/cpuinfo | sort -u | wc -l",
+    "memory": "sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo",
+    "memory-limit": "cat /sys/fs/cgroup/memory.max || cat /sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "shm": "df -PB1 /dev/shm",
+    "disks": "df -PB1 -x tmpfs -x devtmpfs -x squashfs -x efivarfs",
+    "toolkits": """for d in /usr/local/cuda-*; do [ -d "$d" ] || continue
+echo "${d#/usr/local/cuda-} $("$d/bin/nvcc" --version | sed -n 's/.*release \\([0-9.]*\\).*/\\1/p')"; done""",
+    "toolkit-default": "readlink -e /usr/local/cuda",
+    "venvs": """find /root /opt /home /srv /data /mnt /venv /var/lib/gpubox -xdev -maxdepth 4 -name pyvenv.cfg |
+while read -r f; do d=${f%/pyvenv.cfg}; s=$(echo "$d"/lib/python*/site-packages/sglang-*.dist-info); s=${s##*/sglang-}
+printf '%s\\t%s\\t%s\\n' "$d" "$(sed -n 's/^version[^=]*= *//p' "$f" | head -n1)" "${s%.dist-info}"; done""",
+    "units": """grep -lE 'sglang|vllm' /etc/systemd/system/*.service /usr/lib/systemd/system/*.service |
+while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
+    "servers": f"python3 -I -S - <<'GPUBOX-END-OF-SCRIPT'\n{Path(onbox.__file__).read_text()}\nGPUBOX-END-OF-SCRIPT",
+    "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
+while read -r p; do echo "$p $(tr '\\0' ' ' <"/proc/$p/cmdline" | cut -c1-120 | sed 's/\\(key\\|token\\|password\\)[ =].*/\\1 .../I')"; done""",  # noqa: E501 - one shell line
+    "ports": "cat /proc/net/tcp /proc/net/tcp6",
+    "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",
+    "dpkg-audit": "LC_ALL=C dpkg --audit 2>&1",
+    "apt-holders": apt.HOLDERS,
+}
+
+HYPERVISOR = {
+    **_COMMON,
+    **GPUS,
+    "kind": """if [ -x /usr/sbin/pct ]; then echo proxmox; elif [ -x /usr/bin/incus ]; then echo incus
+elif [ -x /usr/bin/lxc-ls ]; then echo lxc; fi""",
+    "containers": """if [ -x /usr/sbin/pct ]; then for f in /etc/pve/lxc/*.conf; do [ -e "$f" ] || continue
+n=${f##*/}; n=${n%.conf}; printf '%s\\t%s\\t%s\\n' "$n" "$(sed -n '/^\\[/q; s/^hostname: *//p' "$f")" "$(
+/usr/bin/lxc-info -n "$n" -iH | tr '\\n' ' ')"; done
+elif [ -x /usr/bin/incus ]; then /usr/bin/incus list --format csv --columns n4 | sed 's/"//g' | grep -E '^[^,]+,' |
+while IFS=, read -r n a; do printf '%s\\t%s\\t%s\\n' "$n" "$n" "$a"; done
+elif [ -x /usr/bin/lxc-ls ]; then for n in $(/usr/bin/lxc-ls -1); do
+printf '%s\\t%s\\t%s\\n' "$n" "$n" "$(/usr/bin/lxc-info -n "$n" -iH | tr '\\n' ' ')"; done; fi""",
+}

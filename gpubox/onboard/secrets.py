@@ -1,0 +1,60 @@
+"""Fetch a secret of a running server into a file of this machine that only its owner may read.
+
+It passes through ssh and memory only: no command line, no log, no diff holds it.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpubox import ssh
+from gpubox.errors import GpuboxError
+from gpubox.onboard.files import Change
+
+_FETCH = """
+import json, sys
+from pathlib import Path
+asked = json.loads(sys.argv[1])
+proc = Path('/proc', str(asked['pid']))
+words = (proc / 'cmdline').read_bytes().decode().split('\\0')[:-1]
+pairs = dict(p.split('=', 1) for p in (proc / 'environ').read_bytes().decode().split('\\0') if '=' in p)
+found = {}
+for number, word in enumerate(words):
+    name, equals, value = word.partition('=')
+    if len(name) > 6 and name.startswith('--') and 'api-key'.startswith(name[2:]):
+        found['api-key'] = value if equals else (words + [''])[number + 1]
+if asked['variable']:
+    found['hub-token'] = pairs.get(asked['variable'], '')
+print(json.dumps(found))
+"""
+
+
+def folder() -> Path:
+    """Where this machine keeps them: XDG_CONFIG_HOME/gpubox/secrets, outside of the repository."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "gpubox" / "secrets"
+
+
+def path(host: str, kind: str) -> Path:
+    """The file of a host's secret. `kind`: api-key or hub-token."""
+    return folder() / f"{host}.{kind}"
+
+
+def fetch(address: str, connection: Mapping[str, Any], host: str, pid: int, variable: str) -> list[Change]:
+    """The files to write: the API key of process `pid`, and the hub's token in its environment variable `variable`.
+
+    Errors: the process ended meanwhile; a file of that name holds another secret.
+    """
+    asked = json.dumps({"pid": pid, "variable": variable})
+    words = [*(["sudo", "-n"] if connection.get("_sudo") else []), "python3", "-I", "-S", "-", asked]
+    told: dict[str, str] = json.loads(ssh.send(address, connection, words, _FETCH.encode(), 60))
+    changes = [Change(path(host, kind), f"{secret}\n", 0o600, secret=True) for kind, secret in told.items() if secret]
+    for change in changes:
+        if change.before not in {"", change.text}:
+            raise GpuboxError(
+                f"{change.path} holds another secret than the running server has",
+                "the same, or no such file",
+                f"move {change.path} away, and run again",
+            )
+    return changes

@@ -1,0 +1,180 @@
+"""What a look at a machine found. What is absent is None or empty, never a guess."""
+
+from dataclasses import dataclass, field
+
+from gpubox.hypervisor.nodes import Node
+from gpubox.nccl.place import Judgement
+from gpubox.nccl.topology import Matrix
+from gpubox.rules.facts import BoxFacts, CardFact
+
+
+@dataclass(frozen=True)
+class Card:
+    """One card as nvidia-smi lists it."""
+
+    index: int
+    uuid: str
+    name: str
+    compute_capability: str
+    memory_mib: int
+    power_limit_w: float | None
+    pci: str
+    """As 0000:c1:00.0."""
+    pcie_generation: tuple[int, int] | None
+    """Highest and current; an idle card lowers the current one."""
+    pcie_width: tuple[int, int] | None
+    """Highest and current number of lanes."""
+    numa: int | None
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """Driver and cards as one machine sees them."""
+
+    cards: list[Card]
+    trouble: str
+    """Why nvidia-smi lists no cards, in its own words; empty: it did."""
+    pci: list[str]
+    """NVIDIA display devices on the PCI bus as `ADDRESS DRIVER`, whoever drives them."""
+    driver: str | None
+    """Version of the loaded kernel module; None: none is loaded."""
+    licence: str | None
+    """As modinfo says it of the module; inside a container told by the module's own version text."""
+    answers: str
+    """Why /dev/nvidiactl cannot be opened; empty: it can."""
+    stand_in: bool
+    """nvidia-smi is the practice machine's stand-in."""
+    links: Matrix | None
+    p2p: Matrix | None
+    nodes: dict[str, Node]
+    proc_devices: str
+
+    @property
+    def facts(self) -> list[CardFact] | None:
+        """The cards for the rules; None: not known."""
+        if not self.cards:
+            return None
+        return [
+            CardFact(
+                name=card.name,
+                compute_capability=card.compute_capability,
+                memory_mib=card.memory_mib,
+                power_limit_w=card.power_limit_w,
+            )
+            for card in self.cards
+        ]
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A file system. Bytes."""
+
+    path: str
+    size: int
+    free: int
+
+
+@dataclass(frozen=True)
+class Venv:
+    """A Python environment, and the SGLang in it."""
+
+    path: str
+    python: str
+    sglang: str
+    """Version; empty: it has none."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A model server that runs. Secrets were masked on the machine itself: they never left it."""
+
+    pid: int
+    argv: list[str]
+    environment: dict[str, str]
+    """Without what every login session has (PATH, HOME, ...)."""
+    secret_flags: list[str]
+    """Flags whose values are masked, as `api-key`."""
+    secret_variables: list[str]
+    unit: str
+    """systemd service that holds it; empty: none, started by hand."""
+    folder: str
+    """Its working directory."""
+    log: str
+    """File that its output goes to; empty: no file."""
+    venv: str
+    sglang: str
+    """Version that its environment has; empty: not found."""
+    torch: str
+
+
+@dataclass(frozen=True)
+class Box:
+    """A machine, as one look found it."""
+
+    hostname: str
+    addresses: list[str]
+    distribution: str
+    """As debian12, ubuntu2404: NVIDIA's repositories name them so."""
+    os: str
+    kernel: str
+    where: Judgement
+    python: str
+    cpu: str
+    cores: int
+    sockets: int
+    memory: int
+    """Bytes that the kernel shows."""
+    memory_limit: int | None
+    """Bytes that the control group allows; None: no limit."""
+    shm: int | None
+    """Bytes of /dev/shm; None: there is none."""
+    disks: list[Disk]
+    gpus: Gpus
+    toolkits: dict[str, str]
+    """Toolkit's folder as `12.8` -> the release that its nvcc says it is; empty: broken."""
+    toolkit_default: str
+    """Where /usr/local/cuda leads; empty: nowhere."""
+    venvs: list[Venv]
+    units: list[str]
+    """Unit files that start a model server, as `NAME STATE`."""
+    servers: list[Server]
+    users: list[str]
+    """Processes that have a card open, as `PID COMMAND`."""
+    ports: list[int]
+    """TCP ports on which something listens."""
+    apt: list[str]
+    """What is wrong with apt and dpkg; empty: nothing."""
+
+    def facts(self, gpus: Gpus | None = None) -> BoxFacts:
+        """For the rules. `gpus`: those of the hypervisor, where the container has none yet."""
+        seen = gpus or self.gpus
+        return BoxFacts(
+            cards=seen.facts,
+            driver=seen.driver,
+            module_license=seen.licence,
+            virtualisation=self.where.place,
+            distribution=self.distribution or None,
+        )
+
+
+@dataclass(frozen=True)
+class Container:
+    """A container as its hypervisor lists it."""
+
+    name: str
+    """Name, or number on Proxmox."""
+    hostname: str
+    addresses: list[str]
+
+
+@dataclass(frozen=True)
+class Hypervisor:
+    """A machine that holds containers."""
+
+    hostname: str
+    kind: str
+    """lxc, proxmox, incus; empty: it has none of their programs."""
+    os: str
+    kernel: str
+    gpus: Gpus
+    containers: list[Container] = field(default_factory=list)
