@@ -34,7 +34,8 @@ def hypervisor(this: Hypervisor) -> None:
     look = partial(read, HostState, paths=[file.path for file in files])
 
     owned_files(name="Module options, device nodes at boot", files=files, look=lambda: look().files)
-    device_nodes(name="Device nodes", look=look)
+    if any(box.settings.gpus for box in this.boxes):
+        device_nodes(name="Device nodes", look=look)
     persistence(name="Persistence daemon", look=look)
     kernel_command_line(name="Kernel command line", words=wish.kernel_command_line, look=look)
     for box in this.boxes:

@@ -26,8 +26,12 @@ class Gift:
 
 
 def gift(box: Kind, found: Hypervisor, cards: Sequence[Card], caps: bool) -> Gift:
-    """The nodes of the cards, numbered by the kernel. Errors: the driver is not loaded; caps wanted and not there."""
-    wanted = nodes.needed(found.proc_devices, [card.minor for card in cards if card.minor is not None])
+    """The nodes of the cards, numbered by the kernel; none without cards.
+
+    Errors: the driver is not loaded; caps wanted and not there.
+    """
+    minors = [card.minor for card in cards if card.minor is not None]
+    wanted = nodes.needed(found.proc_devices, minors) if minors else []
     extra = nodes.caps(found.proc_devices, found.nodes) if caps else []
     return Gift(
         tuple(cards), (*wanted, *extra), tuple(extra), memlock=_unprivileged(box, found) and found.may_raise_limits

@@ -170,6 +170,13 @@ def test_a_part_of_the_cards_brings_a_part_of_the_nodes() -> None:
     assert [node.path for node in given.nodes if node.path[11:].isdigit()] == ["/dev/nvidia1"]
 
 
+def test_a_container_without_cards_needs_no_driver() -> None:
+    bare = replace(FRESH, proc_devices="Character devices:\n", cards=[])
+    assert wish.gift(LXC, bare, [], caps=False).nodes == ()
+    (written,) = _commands(LXC, bare, gpus=[])
+    assert "config.gpubox-new" in written
+
+
 def test_caps_only_when_asked() -> None:
     cap = Node("/dev/nvidia-caps/nvidia-cap1", 237, 1, 0o400)  # its major is stale: the kernel's counts
     found = replace(FRESH, nodes=NODES | {cap.path: cap})
