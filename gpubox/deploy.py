@@ -9,6 +9,7 @@ from pyinfra.api import Inventory as PyinfraInventory
 from pyinfra.api import OperationError, deploy
 from pyinfra.context import ctx_host, ctx_inventory
 
+from gpubox import rules
 from gpubox.errors import GpuboxError
 from gpubox.inventory import BOXES, HYPERVISORS, Box, Hypervisor, Inventory, build
 
@@ -36,7 +37,11 @@ def here() -> Box | Hypervisor:
 
 def _inventory(source: PyinfraInventory) -> Inventory:
     if source not in _built:
-        _built[source] = build(Path("inventory"), _data(source, BOXES), _data(source, HYPERVISORS))
+        built = build(Path("inventory"), _data(source, BOXES), _data(source, HYPERVISORS))
+        # Judged here too, because an inventory need not end with `checked(globals())`.
+        if errors := rules.errors(finding for box in built.boxes.values() for finding in rules.check(box)):
+            built.problems.append(GpuboxError(errors))
+        _built[source] = built
     return _built[source]
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rich.console import Console
+
 from gpubox import paths, profile, stack
 from gpubox.data import validated
 from gpubox.errors import GpuboxError
@@ -88,14 +90,23 @@ def read(path: Path) -> Inventory:
 
 
 def checked(variables: dict[str, Any]) -> None:
-    """The last line of an inventory file, `checked(globals())`: mistakes end the run before any host is touched."""
+    """The last line of an inventory file, `checked(globals())`: mistakes end the run before any host is touched.
+
+    Mistakes are settings that cannot be used, and what the rules call an error (gpubox/rules) and nobody overrode.
+    """
     if variables.get("__name__") == _RUN_NAME:
         return
     from pyinfra.api.exceptions import PyinfraError  # here: costs half a second that `gpubox check` need not pay
 
+    from gpubox import rules  # here: they judge the boxes of this module
+
     inventory = _inventory(Path(variables["__file__"]), variables)
     if inventory.problems:
         raise PyinfraError("\n".join(problem.message for problem in inventory.problems))
+    findings = [finding for box in inventory.boxes.values() for finding in rules.check(box)]
+    rules.report(findings, Console(stderr=True))
+    if errors := rules.errors(findings):
+        raise PyinfraError(errors)
 
 
 def box_of(name: str, data: Mapping[str, Any], where: str) -> Box:

@@ -43,6 +43,14 @@ def exit_code(findings: Iterable[Finding]) -> int:
     return 1 if "error" in severities else 2 if "unknown" in severities else 0
 
 
+def errors(findings: Iterable[Finding]) -> str:
+    """Why a run must not go on: the rules that call something an error; empty: it may."""
+    wrong = sorted({f"{finding.host}: {finding.rule}" for finding in findings if finding.severity == "error"})
+    if not wrong:
+        return ""
+    return f"known to fail: {', '.join(wrong)}; mend the settings, or override the rule by name, with a reason"
+
+
 def report(findings: Iterable[Finding], console: Console) -> None:
     """Print findings for people."""
     for finding in findings:
