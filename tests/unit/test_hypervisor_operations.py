@@ -257,6 +257,7 @@ def test_creation_of_plain_lxc_is_whole_or_not_at_all(tmp_path: Path) -> None:
     subprocess.run(["sh", "-c", line], check=True)
     assert [path.name for path in home.iterdir()] == ["new"]
     assert (home / "new/rootfs/etc/hostname").read_text() == "gpu01\n"
+    assert len((home / "new/rootfs/etc/machine-id").read_text()) == 33
     assert not (home / "new/rootfs/etc/resolv.conf").is_symlink()
     config = (home / "new/config").read_text()
     assert "lxc.uts.name = gpu01\n" in config
