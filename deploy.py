@@ -6,6 +6,7 @@ pyinfra -y inventory/lxc.py deploy.py
 from gpubox.deploy import here
 from gpubox.inventory import Box, Hypervisor
 from tasks.alone import alone
+from tasks.apt import apt
 from tasks.base import base
 from tasks.connection import connection
 from tasks.cuda import cuda
@@ -14,6 +15,7 @@ from tasks.model import model
 from tasks.python_env import python_env
 from tasks.ready import ready
 from tasks.server import server
+from tasks.sources import sources
 
 this = here()
 
@@ -25,9 +27,11 @@ if isinstance(this, Hypervisor):
 connection()  # every host waits here for the hypervisors; ssh again to a container that was restarted
 
 if isinstance(this, Box):
+    apt(this)  # sources with one owner, nobody in the way, a dpkg that is whole
     base(this)  # packages, time zone, limits, kernel settings
+    sources(this)  # NVIDIA's packages: key and source
     cuda(this)  # toolkits side by side, the system's default
-    packages = python_env(this)  # the venv, equal to the stack's locks
-    weights = model(this)  # in place
-    server(this, changed=packages + weights)  # unit and environment, started, restarted on change
-    ready(this)  # a real answer
+    python_env(this)  # a venv equal to the stack's locks, beside the one that serves
+    model(this)  # in place
+    server(this)  # a release: built, looked at, then one switch and one restart
+    ready(this)  # real answers; else back to the release that gave them

@@ -1,11 +1,20 @@
 """What NVIDIA's CUDA packages are called and where they come from."""
 
+from collections.abc import Mapping, Sequence
+
 from gpubox.errors import GpuboxError
 
 KEYRING_PACKAGE = "cuda-keyring"
 KEYRING_DEB = "cuda-keyring_1.1-1_all.deb"
 KEYRING_FILE = "/usr/share/keyrings/cuda-archive-keyring.gpg"
 SOURCE_FILE = "/etc/apt/sources.list.d/gpubox-cuda.sources"
+PINS = "/etc/apt/preferences.d/00-gpubox-cuda"
+LOGIN_FILE = "/etc/profile.d/gpubox-cuda.sh"
+LOGIN_TEXT = """# Written by gpubox (cuda): nvcc of the default toolkit. No LD_LIBRARY_PATH: it would mix them.
+PATH=/usr/local/cuda/bin:$PATH
+"""
+JIT_HEADERS = {"cuda_runtime.h": "cuda-cudart-dev", "curand_kernel.h": "libcurand-dev"}
+"""What kernels compiled at run time include -> the package that brings it, without its -X-Y."""
 
 NVIDIA = "https://developer.download.nvidia.com/compute/cuda/repos/{distribution}/x86_64/"
 KEYRING_SHA256 = {
@@ -20,6 +29,55 @@ KEYRING_SHA256 = {
 def toolkit_package(version: str) -> str:
     """`12.8` -> `cuda-toolkit-12-8`: the toolkit alone; `cuda` and `cuda-drivers` would pull kernel drivers (P23)."""
     return f"cuda-toolkit-{version.replace('.', '-')}"
+
+
+def packages(version: str, parts: Mapping[str, Sequence[str]]) -> list[str]:
+    """The packages of a toolkit: all of it, or the parts chosen for it.
+
+    + parts: toolkit -> parts, as `nvcc` (cuda-nvcc-X-Y) or `libcurand-dev` (libcurand-dev-X-Y)
+    """
+    dashed = version.replace(".", "-")
+    if version not in parts:
+        return [toolkit_package(version)]
+    return [f"{part if part.startswith('lib') else f'cuda-{part}'}-{dashed}" for part in parts[version]]
+
+
+def wishes(toolkits: Sequence[str], parts: Mapping[str, Sequence[str]], exact: Mapping[str, str]) -> list[str]:
+    """What apt is asked for: `name` or `name=version`.
+
+    + exact: package -> version; one of no chosen toolkit is asked for too
+    """
+    names = [name for version in toolkits for name in packages(version, parts)]
+    return [f"{name}={exact[name]}" if name in exact else name for name in dict.fromkeys([*names, *exact])]
+
+
+def has_compiler(version: str, parts: Mapping[str, Sequence[str]]) -> bool:
+    """Whether nvcc is part of what is chosen of a toolkit."""
+    return version not in parts or "nvcc" in parts[version]
+
+
+def pins(exact: Mapping[str, str]) -> str:
+    """The preferences that keep packages at exact versions; empty: none is exact."""
+    records = (f"Package: {name}\nPin: version {version}\nPin-Priority: 1001\n" for name, version in exact.items())
+    return "# Written by gpubox (cuda.exact).\n" + "\n".join(records) if exact else ""
+
+
+def not_carried(distribution: str, toolkits: Sequence[str], carried: Mapping[str, Sequence[str]]) -> GpuboxError | None:
+    """The error for toolkits that NVIDIA's repository for a distribution does not carry; None: it carries them.
+
+    + carried: repository's folder name -> toolkits, as the catalogue's matrix has it; an unknown one is not judged
+    """
+    name = distribution_name(distribution)
+    lacking = [version for version in toolkits if name in carried and version not in carried[name]]
+    if not lacking:
+        return None
+    elsewhere = sorted(other for other, has in carried.items() if all(version in has for version in toolkits))
+    return GpuboxError(
+        f"NVIDIA's repository for {name} has no toolkit {', '.join(lacking)}",
+        f"toolkits of: {', '.join(carried[name])}",
+        f"other cuda.toolkits; or a mirror or local repository that has them (cuda.source.uri, also file:///...); or a "
+        f"container of {' or '.join(elsewhere) or 'another distribution'}",
+    )
 
 
 def nvcc_package(version: str) -> str:

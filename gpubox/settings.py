@@ -57,6 +57,36 @@ class AptSource(Model):
     keyring: str | None = None
     """A cuda-keyring package on the controller that is sent to the box (a mirror with its own key, no network);
     None: NVIDIA's own is downloaded from `uri` and compared with its known SHA-256."""
+    fingerprint: str | None = Field(default=None, pattern=r"^[0-9A-F]{40}$")
+    """The key that must be in that keyring, as 40 hexadecimal digits; None: whatever the package holds."""
+
+
+class RunFile(Model):
+    """One of NVIDIA's installers, NVIDIA-Linux-x86_64-VERSION.run."""
+
+    version: str = Field(pattern=r"^\d{3}\.\d+(\.\d+)?$")
+    """The driver's version, whole: `590.48.01`."""
+    url: str
+    """Where the box downloads it from, or a file on the controller that is sent to it."""
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it lies on the controller."""
+        return "://" not in self.url
+
+
+class Driver(Model):
+    """The driver's userland on a box; the kernel module is its hypervisor's, or was there before."""
+
+    source: Literal["nvidia", "distribution", "run", "none"] = "nvidia"
+    """`nvidia`: the repository of cuda.source, NVIDIA's own or a mirror. `distribution`: the box's own (with Debian's
+    non-free). `run`: one of `runs`. `none`: somebody else puts it there; it is only compared with the kernel module."""
+    packages: list[str] = Field(default_factory=list)
+    """Packages to ask for, with {major} for the driver's major version; empty: libcuda1, libnvidia-ml1, nvidia-smi on
+    Debian, libnvidia-compute-{major}, nvidia-utils-{major} on Ubuntu. What they need comes along."""
+    runs: list[RunFile] = Field(default_factory=list)
+    """NVIDIA's installers; the one of the kernel module's version is taken."""
 
 
 class Cuda(Model):
@@ -64,6 +94,10 @@ class Cuda(Model):
 
     toolkits: list[Version] = Field(default_factory=lambda: ["12.8", "13.1"], min_length=1)
     """As `12.8`. Each becomes the package cuda-toolkit-X-Y and the folder /usr/local/cuda-X.Y."""
+    parts: dict[Version, list[str]] = Field(default_factory=dict)
+    """Toolkit -> what of it is installed instead of all: `nvcc`, `cudart-dev`, `libcurand-dev` (cuda-nvcc-X-Y, ...)."""
+    exact: dict[str, str] = Field(default_factory=dict)
+    """Package -> the version that it must have, as `cuda-nvcc-13-1: 13.1.115-1`; pinned: no upgrade moves it."""
     default: Version = "13.1"
     """What /usr/local/cuda points at, through update-alternatives. A service has its own CUDA_HOME from its stack."""
     source: AptSource = AptSource()
@@ -133,6 +167,7 @@ class BoxSettings(Model):
     """Name of a file below profiles/, without .yaml."""
     venv_path: str = Field(default="/root/ml-env", pattern=r"^/[^\s]+$")
     """Where the Python environment of the service lies."""
+    driver: Driver = Driver()
     cuda: Cuda = Cuda()
     base: Base = Base()
     overrides: list[Override] = Field(default_factory=list)

@@ -1,30 +1,45 @@
-"""Step `cuda`: toolkits side by side from one signed source, and the system's default through update-alternatives."""
+"""Step `cuda`: toolkits side by side, in exact versions where given, and the system's default through alternatives."""
 
 from functools import partial
-from pathlib import Path
 
-from pyinfra.api import OperationError
-
-from gpubox.cuda import toolkit_package
+from gpubox import cuda as names
+from gpubox.catalog import matrix
 from gpubox.deploy import step
 from gpubox.facts.cuda import CudaFact
 from gpubox.facts.once import read
 from gpubox.inventory import Box
-from gpubox.operations.cuda import compilers, default_toolkit, keyring, source
-from gpubox.operations.packages import installed
+from gpubox.operations.cuda import compilers, default_toolkit, report
+from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.packages import foresee, installed
 
 
 @step("CUDA")
 def cuda(box: Box) -> None:
     """Bring the toolkits to what `cuda` in the box's data says. The service's CUDA_HOME comes from its stack."""
     wish = box.settings.cuda
-    if wish.source.keyring is not None and not Path(wish.source.keyring).is_file():
-        raise OperationError(f"{box.name}: cuda.source.keyring: no file {wish.source.keyring} on this machine")
-    look = partial(read, CudaFact, toolkits=wish.toolkits)
-    toolkits = [toolkit_package(version) for version in wish.toolkits]
+    look = partial(read, CudaFact, wish=wish)
+    packages = names.wishes(wish.toolkits, wish.parts, wish.exact)
+    state = look()
+    missing = names.not_carried(state.distribution, wish.toolkits, matrix().distributions)
+    if missing is not None and wish.source.uri is None:
+        raise missing
+    foresee(packages, state.packages)
 
-    keyring(name="Signing key", source=wish.source, look=look)
-    source(name="Package source", wish=wish.source, look=look)
-    installed(name=f"Toolkits {', '.join(wish.toolkits)}", names=toolkits, look=lambda: look().packages)
-    compilers(name="Compilers answer", toolkits=wish.toolkits, look=look)
+    pins = names.pins(wish.exact)
+    files = [OwnedFile(names.LOGIN_FILE, names.LOGIN_TEXT), *([OwnedFile(names.PINS, pins)] if pins else [])]
+    owned_files(
+        name="Logins and exact versions", files=files, look=lambda: look().files, absent=[] if pins else [names.PINS]
+    )
+    installed(
+        name=f"Toolkits {', '.join(wish.toolkits)}",
+        names=packages,
+        look=lambda: look().packages,
+        sources=[names.repository(wish.source.uri, state.distribution)],
+    )
+    compilers(
+        name="Compilers answer",
+        toolkits=[version for version in wish.toolkits if names.has_compiler(version, wish.parts)],
+        look=look,
+    )
     default_toolkit(name=f"Default {wish.default}", version=wish.default, look=look)
+    report(name="What programs may trip over", service=box.stack.cuda_home, look=look)

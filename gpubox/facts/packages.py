@@ -19,6 +19,11 @@ class Package:
         """Wholly installed, held or not."""
         return self.status[1:2] == "i" and self.status[2:3] in {"", " "}
 
+    @property
+    def held(self) -> bool:
+        """Marked by `apt-mark hold`."""
+        return self.status.startswith("h")
+
 
 def section(names: Sequence[str]) -> StringCommand:
     """The read as a section for gpubox.facts.sections: dpkg-query ends with 1 when it has not heard of one of them."""

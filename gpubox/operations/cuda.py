@@ -1,31 +1,39 @@
 """CUDA's package source, its toolkits side by side, and the system's default."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
+from pyinfra import host, logger
 from pyinfra.api import FileUploadCommand, OperationError, QuoteString, StringCommand, operation
 
 from gpubox import cuda
-from gpubox.facts.cuda import LINK, CudaState
+from gpubox.apt import judge
+from gpubox.facts.cuda import LINK, CudaFact, CudaState
 from gpubox.operations import Commands
+from gpubox.operations.apt import APT, FRONTEND, explained, refused, waiting
 from gpubox.operations.files import OwnedFile, put
-from gpubox.operations.packages import APT, is_met
-from gpubox.settings import AptSource
+from gpubox.operations.packages import is_met
+from gpubox.operations.progress import shown
+from gpubox.settings import AptSource, Cuda
 
 _DOWNLOADED = f"/var/tmp/{cuda.KEYRING_DEB}"  # noqa: S108 - checked by its SHA-256 or sent by us, root's own
 
 
 @operation()
-def keyring(source: AptSource, look: Callable[[], CudaState]) -> Commands:
+def keyring(wish: Cuda, look: Callable[[], CudaState]) -> Commands:
     """
-    Install the package cuda-keyring, which holds the key that signs the CUDA repository.
+    Have the key that signs the CUDA repository, valid and as its package brings it; else install that package again.
 
-    + source: where it comes from
+    + wish: `source` says where it comes from
     + look: gives the CudaState of the host
     """
-    state = look()
-    if is_met(cuda.KEYRING_PACKAGE, state.packages) and state.files[cuda.KEYRING_FILE].kind == "file":
+    state, source = look(), wish.source
+    trouble = judge.keyring(state.keyring, source.fingerprint, state.distribution, datetime.now(UTC))
+    if is_met(cuda.KEYRING_PACKAGE, state.packages) and not state.keyring_changed and trouble is None:
         return
+    if state.keyring is not None and trouble is not None:
+        logger.warning(f"{host.print_prefix}{cuda.KEYRING_FILE}: {trouble.found}: its package is installed again")
     deb = QuoteString(_DOWNLOADED)
     if source.keyring is not None:
         yield FileUploadCommand(str(Path(source.keyring)), _DOWNLOADED)
@@ -38,7 +46,12 @@ def keyring(source: AptSource, look: Callable[[], CudaState]) -> Commands:
             )
         yield StringCommand("curl -fsSL --retry 3 -o", deb, QuoteString(url))
         yield StringCommand("echo", QuoteString(f"{known}  {_DOWNLOADED}"), "| sha256sum --check --status")
-    yield StringCommand("dpkg --force-confmiss -i", deb, "&& rm -f", deb)
+    install = StringCommand(waiting(), f"&& {FRONTEND} dpkg --force-confold --force-confmiss -i", deb, "&& rm -f", deb)
+    yield shown(install, f"installing {cuda.KEYRING_PACKAGE}", explained)
+    installed = host.get_fact(CudaFact, wish=wish)
+    still = judge.keyring(installed.keyring, source.fingerprint, installed.distribution, datetime.now(UTC))
+    if still is not None:
+        yield refused(still.found, still.needed, still.todo)
 
 
 @operation()
@@ -63,19 +76,25 @@ def compilers(toolkits: Sequence[str], look: Callable[[], CudaState]) -> Command
     """
     Put back the compiler of an installed toolkit whose nvcc is gone or says another release than its folder.
 
-    + toolkits: versions, as `12.8`
+    + toolkits: versions, as `12.8`, of those that have one
     + look: gives the CudaState of the host
     """
-    broken = [version for version in toolkits if look().nvcc[version] != version]
+    state = look()
+    broken = [version for version in toolkits if state.nvcc[version] != version]
     if broken:
         names = [cuda.nvcc_package(version) for version in broken]
-        yield StringCommand(APT, "install --reinstall --no-install-recommends", *(QuoteString(name) for name in names))
+        install = StringCommand(
+            APT, "install --reinstall --no-install-recommends", *(QuoteString(name) for name in names)
+        )
+        yield shown(install, f"installing {', '.join(names)} again", explained)
 
 
 @operation()
 def default_toolkit(version: str, look: Callable[[], CudaState]) -> Commands:
     """
     Choose what /usr/local/cuda is, through update-alternatives: a hand-made link would be flipped by the next package.
+
+    After the last package operation of a run: each of them may choose anew (P20).
 
     + version: as `13.1`; must be one of the installed toolkits
     + look: gives the CudaState of the host
@@ -90,3 +109,26 @@ def default_toolkit(version: str, look: Callable[[], CudaState]) -> Commands:
         QuoteString(home),
         f"|| {{ echo {LINK} is no link of alternatives >&2; exit 1; }}",
     )
+
+
+@operation()
+def report(service: str, look: Callable[[], CudaState]) -> Commands:
+    """
+    Say what programs may trip over; nothing is changed.
+
+    + service: the toolkit that the service compiles with
+    + look: gives the CudaState of the host
+    """
+    state, say = look(), host.print_prefix
+    if len(state.runtimes) > 1:
+        both = ", ".join(f"{name} ({path})" for name, path in sorted(state.runtimes.items()))
+        logger.warning(
+            f"{say}the loader finds {both}: a program that searches instead of linking may take the wrong one "
+            "(https://github.com/NVIDIA/cudnn-frontend/issues/211); the service has its own CUDA_HOME"
+        )
+    for line in state.library_path:
+        logger.warning(f"{say}LD_LIBRARY_PATH for every login, {line}: it mixes toolkits; remove it")
+    for header in state.lacking_headers.get(service, []):
+        package = f"{cuda.JIT_HEADERS[header]}-{service.replace('.', '-')}"
+        logger.warning(f"{say}toolkit {service} has no {header}, which kernels compiled at run time need: {package}")
+    yield from ()

@@ -8,6 +8,7 @@ The command's lines appear as they come, and while none come a line says every f
 """
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -19,26 +20,33 @@ from pyinfra.api.command import FunctionCommand
 BEAT_S = 5.0
 
 
-def shown(command: StringCommand, what: str) -> FunctionCommand:
+Judge = Callable[[bool, str], bool]
+"""Whether the command succeeded, and what it printed -> whether the operation may go on."""
+
+
+def shown(command: StringCommand, what: str, judge: Judge | None = None) -> FunctionCommand:
     """`command` as one that shows what it does.
 
     + command: runs as every command of the operation does (same user, environment, time limit); its output is printed,
       so it must hold no secret
     + what: said in the lines, as "installing 12 packages"
+    + judge: has the last word on success, and may say more; None: the exit code has it
     """
-    return FunctionCommand(_run, (command, what), {})
+    return FunctionCommand(_run, (command, what, judge), {})
 
 
-def _run(state: State, host: Host, command: StringCommand, what: str) -> bool:
+def _run(state: State, host: Host, command: StringCommand, what: str, judge: Judge | None) -> bool:
     began = time.monotonic()
     logger.info(f"{host.print_prefix}{what} ...")
     beat = gevent.spawn(_beat, host, what, began)
     try:
         # stderr is where programs tell progress; pyinfra would paint it red, as if it were an error.
         together = StringCommand("{", command, "; } 2>&1")
-        succeeded, _ = host.run_shell_command(together, print_output=True, **_arguments(host))
+        succeeded, output = host.run_shell_command(together, print_output=True, **connector_arguments(host))
     finally:
         beat.kill()
+    if judge is not None:
+        succeeded = judge(succeeded, output.output)
     took = time.monotonic() - began
     logger.info(f"{host.print_prefix}{what}: {'done' if succeeded else 'failed'} after {took:.1f} s")
     return bool(succeeded)
@@ -50,7 +58,7 @@ def _beat(host: Host, what: str, began: float) -> None:
         logger.info(f"{host.print_prefix}{what}: {time.monotonic() - began:.0f} s")
 
 
-def _arguments(host: Host) -> dict[str, Any]:
+def connector_arguments(host: Host) -> dict[str, Any]:
     """How the running operation wants its commands run; pyinfra hands this to plain commands only."""
     arguments: dict[str, Any] = dict(host.current_op_global_arguments or {})
     return {key: value for key, value in arguments.items() if key in CONNECTOR_ARGUMENT_KEYS}

@@ -6,7 +6,6 @@ import pytest
 
 from gpubox.facts import files, packages, sections
 from gpubox.facts.base import BaseFact, Sysctl
-from gpubox.facts.cuda import Alternatives, CudaFact
 from gpubox.facts.files import Entry
 from gpubox.facts.ready import ReadyFact
 from gpubox.facts.service import ServiceFact
@@ -73,46 +72,6 @@ def test_base() -> None:
     assert (state.distribution, state.timezone) == ("debian12", "Etc/UTC")
     assert state.sysctls["vm.swappiness"] == Sysctl("ro", "60")
     assert state.sysctls["no.such"] == Sysctl("absent", "")
-
-
-ALTERNATIVES = """Name: cuda
-Link: /usr/local/cuda
-Status: manual
-Best: /usr/local/cuda-13.1
-Value: /usr/local/cuda-12.8
-
-Alternative: /usr/local/cuda-12.8
-Priority: 128
-
-Alternative: /usr/local/cuda-13.1
-Priority: 131"""
-
-
-def cuda_output(alternatives: tuple[str, int]) -> list[str]:
-    return printed(
-        distribution="debian12",
-        packages="",
-        files="absent\t\t\t/x",
-        own_list="/etc/apt/sources.list.d/cuda-debian12-x86_64.list",
-        nvcc="12.8 release 12.8\n13.1 ",
-        alternatives=alternatives,
-        link="",
-    )
-
-
-def test_cuda() -> None:
-    state = CudaFact().process(cuda_output((ALTERNATIVES, 0)))
-    assert state.alternatives == Alternatives(
-        True, "/usr/local/cuda-12.8", ("/usr/local/cuda-12.8", "/usr/local/cuda-13.1")
-    )
-    assert state.nvcc == {"12.8": "12.8", "13.1": ""}
-    assert "/etc/apt/sources.list.d/cuda-debian12-x86_64.list" in state.files
-
-
-def test_no_alternatives_is_not_the_same_as_cannot_tell() -> None:
-    assert CudaFact().process(cuda_output(("", 2))).alternatives is None
-    with pytest.raises(ValueError, match="ended with 127"):
-        CudaFact().process(cuda_output(("", 127)))
 
 
 def test_service() -> None:

@@ -2,23 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any
 
 import pytest
 from pyinfra.api import StringCommand
 
-from gpubox import cuda
 from gpubox.facts.base import Sysctl
 from gpubox.facts.cards import DriverAnswers
-from gpubox.facts.cuda import Alternatives, CudaState
 from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 from gpubox.operations import base, packages
-from gpubox.operations import cuda as operations
 from gpubox.operations.cards import driver_answers
 from gpubox.operations.files import OwnedFile, owned_files
-from gpubox.settings import AptSource
 
 
 def texts(commands: Iterator[Any]) -> list[str]:
@@ -83,66 +78,3 @@ def test_time_zone() -> None:
 def test_a_stack_for_gpus_needs_a_driver(said: list[str], refused: bool) -> None:
     reason = DriverAnswers().process(said)
     assert bool(list(driver_answers._inner(stack="sglang-0.5.23-cu130", look=lambda: reason))) is refused
-
-
-URI = "http://mirror.test/cuda/"
-CONVERGED = CudaState(
-    distribution="debian12",
-    packages={"cuda-keyring": Package("1.1-1", "ii ")},
-    files={
-        cuda.KEYRING_FILE: Entry("file", "644", "root", "root"),
-        cuda.SOURCE_FILE: Entry("absent"),
-    },
-    nvcc={"12.8": "12.8", "13.1": "13.1"},
-    alternatives=Alternatives(True, "/usr/local/cuda-13.1", ("/usr/local/cuda-12.8", "/usr/local/cuda-13.1")),
-    link="/usr/local/cuda-13.1",
-)
-
-
-@pytest.mark.parametrize(
-    ("state", "commands"),
-    [
-        (CONVERGED, 0),
-        (replace(CONVERGED, link=""), 2),
-        (replace(CONVERGED, alternatives=None), 2),
-        (replace(CONVERGED, alternatives=Alternatives(False, "/usr/local/cuda-13.1", ())), 2),
-        (replace(CONVERGED, alternatives=Alternatives(True, "/usr/local/cuda-12.8", ())), 2),
-    ],
-)
-def test_default_toolkit(state: CudaState, commands: int) -> None:
-    assert len(texts(operations.default_toolkit._inner(version="13.1", look=lambda: state))) == commands
-
-
-def test_a_compiler_that_is_gone_is_put_back() -> None:
-    broken = replace(CONVERGED, nvcc={"12.8": "", "13.1": "13.1"})
-    commands = texts(operations.compilers._inner(toolkits=["12.8", "13.1"], look=lambda: broken))
-    assert len(commands) == 1
-    assert "--reinstall" in commands[0]
-    assert "cuda-nvcc-12-8" in commands[0]
-    assert texts(operations.compilers._inner(toolkits=["12.8", "13.1"], look=lambda: CONVERGED)) == []
-
-
-def test_a_downloaded_key_is_compared_with_the_known_digest() -> None:
-    bare = replace(CONVERGED, packages={})
-    download, check, install = texts(operations.keyring._inner(source=AptSource(), look=lambda: bare))
-    assert (
-        "https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/cuda-keyring_1.1-1_all.deb"
-        in download
-    )
-    assert cuda.KEYRING_SHA256["debian12"] in check
-    assert install.startswith("dpkg ")
-    assert texts(operations.keyring._inner(source=AptSource(), look=lambda: CONVERGED)) == []
-
-
-def test_the_keyrings_own_list_goes_and_ours_stands() -> None:
-    own = cuda.own_list("debian12")
-    state = replace(CONVERGED, files={**CONVERGED.files, own: Entry("file")})
-    commands = texts(operations.source._inner(wish=AptSource(uri=URI), look=lambda: state))
-    assert commands[0] == f"rm -f {own}"
-    ours = OwnedFile(cuda.SOURCE_FILE, cuda.sources(URI))
-    there = replace(CONVERGED, files={cuda.SOURCE_FILE: Entry("file", "644", "root", "root", _digest(ours))})
-    assert texts(operations.source._inner(wish=AptSource(uri=URI), look=lambda: there)) == []
-
-
-def _digest(file: OwnedFile) -> str:
-    return sha256(file.data).hexdigest()

@@ -1,0 +1,1 @@
+"""What apt reads and says, understood without a host: sources, keys, refusals."""

@@ -1,0 +1,32 @@
+"""Step `driver`: the userland in exactly the kernel module's version, held; no kernel modules in containers."""
+
+from functools import partial
+
+from gpubox import cuda
+from gpubox import driver as names
+from gpubox.deploy import step
+from gpubox.facts.apt import AptFact
+from gpubox.facts.driver import DriverFact
+from gpubox.facts.once import read
+from gpubox.inventory import Box
+from gpubox.operations.driver import compared, held, non_free, run_file, userland
+
+
+@step("Driver")
+def driver(box: Box) -> None:
+    """Bring the driver's userland to the version of the kernel module that the box has or sees."""
+    wish = box.settings.driver
+    look = partial(read, DriverFact, names=names.candidates(wish.packages))
+
+    match wish.source:
+        case "nvidia" | "distribution" as origin:
+            uris = []
+            if origin == "distribution":
+                non_free(name="Debian's non-free", apt=partial(read, AptFact, keyrings=()), look=look)
+            else:
+                uris = [cuda.repository(box.settings.cuda.source.uri, look().distribution)]
+            userland(name="Userland of the kernel module's version", chosen=wish.packages, uris=uris, look=look)
+            held(name="Held", look=look)
+        case "run":
+            run_file(name="Userland from NVIDIA's installer", files=wish.runs, look=look)
+    compared(name="One version", look=look)
