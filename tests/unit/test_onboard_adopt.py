@@ -1,0 +1,129 @@
+"""A running server becomes a profile: the same command line, the same environment, no secrets."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from gpubox import profile
+from gpubox.data import validated
+from gpubox.errors import GpuboxError
+from gpubox.onboard import adoption, onbox
+from gpubox.onboard.state import Server
+from gpubox.server import command
+
+LINE = (
+    "--model lukealonso/GLM-5-NVFP4 --served-model-name glm-5 --reasoning-parser glm45 --tool-call-parser glm47 "
+    "--trust-remote-code --tp 8 --mem-fraction-static 0.92 --kv-cache-dtype auto --quantization modelopt_fp4 "
+    "--attention-backend flashinfer --fp8-gemm-backend cutlass --nsa-decode-backend trtllm "
+    "--enable-flashinfer-allreduce-fusion --disable-cuda-graph --host 0.0.0.0 --port 8000"
+)
+RECORDED = LINE.split()
+SERVER = Server(
+    pid=812,
+    argv=["/root/ml-env/bin/python3", "-u", "-m", "sglang.launch_server", *RECORDED],
+    environment={"NCCL_P2P_LEVEL": "5", "OMP_NUM_THREADS": "8", "CUDA_HOME": "/usr/local/cuda-12.8"},
+    secret_flags=[],
+    secret_variables=[],
+    unit="",
+    folder="/root",
+    log="/root/sglang-glm5.log",
+    venv="/root/ml-env",
+    sglang="0.5.9",
+    torch="2.9.1",
+)
+
+
+def loaded(adopted: adoption.Adopted, exposure: str | None = None) -> profile.Profile:
+    text = adoption.profile_text(adopted, "as it ran", "throughput", exposure, "2026-11-29")
+    values: dict[str, Any] = yaml.safe_load(text)
+    return validated(profile.Profile, {"name": "adopted", **values}, "adopted")
+
+
+def test_the_recorded_command_line_comes_back_word_for_word() -> None:
+    found = loaded(adoption.adopt(SERVER))
+    assert command.argv(found, "/root/ml-env")[1:] == SERVER.argv[1:]
+    assert found.stack == "sglang-0.5.9-cu128"
+    assert found.environment == {"NCCL_P2P_LEVEL": "5", "OMP_NUM_THREADS": "8"}
+    assert found.notes == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--model-path /m --cuda-graph-bs-decode 1 2 3 4 --trust-remote-code",
+        "--model-path /m --mem-fraction-static 0.920 --port 08000 --schedule-conservativeness 1e-3",
+        '--model-path /m --model-loader-extra-config {"enable_multithread_load":true}',
+        "--model-path true --served-model-name null --dtype 1.0 --x -1",
+    ],
+)
+def test_words_come_back_as_they_were(words: str) -> None:
+    server = replace(SERVER, argv=["python3", "-m", "sglang.launch_server", *words.split()])
+    assert command.argv(loaded(adoption.adopt(server)), "/v")[3:] == words.split()
+
+
+def test_a_flag_with_equals_means_the_same() -> None:
+    assert adoption.flags(["--tp=8", "--json-model-override-args={}"])[0] == {
+        "tp": 8,
+        "json-model-override-args": "{}",
+    }
+
+
+def test_a_flag_that_stands_twice_is_told_and_the_last_counts() -> None:
+    found, notes = adoption.flags(["--tp", "4", "--port", "1", "--tp", "8"])
+    assert found == {"port": 1, "tp": 8}
+    assert notes == ["--tp stood twice: the last counts"]
+
+
+def test_the_api_key_leaves_the_profile_and_is_named() -> None:
+    argv, secret = onbox.masked([*SERVER.argv, "--api-key", "hunter2"])
+    assert "hunter2" not in argv
+    adopted = adoption.adopt(replace(SERVER, argv=argv, secret_flags=secret))
+    assert adopted.api_key
+    assert "api-key" not in loaded(adopted).flags
+
+
+def test_secrets_without_a_place_are_told() -> None:
+    adopted = adoption.adopt(replace(SERVER, secret_variables=["HF_TOKEN", "WANDB_API_KEY"]))
+    assert adopted.hub_token == "HF_TOKEN"
+    assert adopted.notes == ["secret, with no place in gpubox, left out: WANDB_API_KEY"]
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        (replace(SERVER, sglang="0.5.7"), "no stack for SGLang 0.5.7 on cuda"),
+        (replace(SERVER, argv=["python3", "-m", "vllm.entrypoints.openai.api_server"]), "is not SGLang"),
+        (replace(SERVER, argv=["python3", "-m", "sglang.launch_server", "x"]), "'x' before any flag"),
+        (replace(SERVER, argv=[*SERVER.argv, "--config", "f"], secret_flags=["api-key"]), "--api-key and --config"),
+    ],
+)
+def test_what_cannot_be_adopted_is_said(server: Server, said: str) -> None:
+    with pytest.raises(GpuboxError, match=said):
+        adoption.adopt(server)
+
+
+def test_another_release_on_purpose_is_noted() -> None:
+    adopted = adoption.adopt(replace(SERVER, sglang="0.5.7"), "sglang-0.5.23-cu130")
+    assert adopted.notes[0].startswith("SGLang 0.5.7 becomes 0.5.23")
+    assert "CUDA_HOME /usr/local/cuda-12.8 becomes /usr/local/cuda-13.1" in adopted.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "masked", "flags"),
+    [
+        (["--api-key", "k"], ["--api-key", onbox.MASK], ["api-key"]),
+        (["--api-key=k", "--port", "1"], [f"--api-key={onbox.MASK}", "--port", "1"], ["api-key"]),
+        (["--api-k", "k"], ["--api-k", onbox.MASK], ["api-key"]),
+        (["--admin-api-key", "k"], ["--admin-api-key", onbox.MASK], ["admin-api-key"]),
+        (["--model", "api-key"], ["--model", "api-key"], []),
+    ],
+)
+def test_secret_words_are_masked_on_the_box(words: list[str], masked: list[str], flags: list[str]) -> None:
+    assert onbox.masked(words) == (masked, flags)
+
+
+def test_the_session_is_left_out_of_the_environment_and_secrets_are_only_named() -> None:
+    pairs = ["PATH=/bin", "LC_ALL=C", "SSH_TTY=/dev/pts/0", "NCCL_IB_DISABLE=1", "EMPTY=", "HF_TOKEN=t", "A_KEY=k"]
+    assert onbox.environment(pairs) == ({"NCCL_IB_DISABLE": "1"}, ["A_KEY", "HF_TOKEN"])
