@@ -97,7 +97,7 @@ def _unpack(box: Kind, wish: Create, hostname: str, text: str) -> list[str]:
     # with a fixed address nobody tells the container its name servers; a resolver of the hypervisor's own is not its
     copied = f"cp {_BEHIND_A_STUB} {etc}/resolv.conf 2>/dev/null || cp /etc/resolv.conf {etc}/"
     servers = f"rm -f {etc}/resolv.conf && {{ {copied}; }}"
-    # an identity of its own; without any, its systemd would enable all that a first boot enables, and wait for a network
+    # without an identity its systemd would enable all that a first boot enables, and wait for a network
     identity = f"tr -d - </proc/sys/kernel/random/uuid >{etc}/machine-id"
     own = [name, identity] if wish.address == "dhcp" else [name, identity, servers]
     last = shlex.join(["mv", "-T", new, final])
