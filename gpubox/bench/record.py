@@ -106,14 +106,16 @@ class Server(Model):
     release: str | None = None
     """Digest of the release that the service runs from."""
     profile: str | None = None
+    patches: list[str] | None = None
+    """Source patches in force."""
 
 
 class Probe(Model):
     """One question at temperature 0."""
 
     when: Literal["before", "after"]
-    text: str | None
-    problem: str | None
+    text: str | None = None
+    problem: str | None = None
 
 
 class Record(Model):

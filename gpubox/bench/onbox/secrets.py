@@ -8,6 +8,8 @@ _RELEVANT = re.compile(
     r"^(CUDA|NCCL|NVIDIA|NVSHMEM|UCX|GLOO|SGLANG|SGL|TORCH|PYTORCH|TRITON|FLASHINFER|TVM|OMP|MKL|OPENBLAS|HF|TRANSFORMERS|"
     r"SAFETENSORS|TOKENIZERS|PYTHON|LD|VLLM|DG|DEEP|NUMA|MALLOC)[A-Z0-9_]*$"
 )
+_NOISE = {"NVIDIA_REQUIRE_CUDA", "NVIDIA_PRODUCT_NAME"}
+"""Labels of container images, some of them pages long."""
 _SECRET = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$")
 _SECRET_FLAG = re.compile(r"^-*(\w+[-_])*(api[-_]key|password|secret|auth[-_]token)$")
 _SECRET_TEXT = re.compile(r"""((?:api_key|password)['"]?[=:]\s*)(?!None)('[^']*'|"[^"]*"|[^\s,)}]+)""")
@@ -15,7 +17,7 @@ _SECRET_TEXT = re.compile(r"""((?:api_key|password)['"]?[=:]\s*)(?!None)('[^']*'
 
 def environment(variables: dict[str, str]) -> dict[str, str]:
     """The variables that bear on a model server, in order, keys and tokens masked."""
-    kept = {name: value for name, value in sorted(variables.items()) if _RELEVANT.match(name)}
+    kept = {name: value for name, value in sorted(variables.items()) if _RELEVANT.match(name) and name not in _NOISE}
     return {name: MASK if _SECRET.search(name) else value for name, value in kept.items()}
 
 
