@@ -82,11 +82,17 @@ def _model(model: type[BaseModel], seen: set[type[BaseModel]]) -> list[str]:
     lines = [" ".join((inspect.getdoc(model) or "").split()), ""]
     inner: list[type[BaseModel]] = []
     for name, field in model.model_fields.items():
-        lines.append(f"- `{name}` ({_type(field.annotation)}{_default(field)}): {notes.get(name, '')}".rstrip())
-        inner += [found for found in _models(field.annotation) if found not in seen]
+        held = _models(field.annotation)
+        note = notes.get(name) or next((_summary(found) for found in held), "")
+        lines.append(f"- `{name}` ({_type(field.annotation)}{_default(field)}): {note}".rstrip(": "))
+        inner += [found for found in held if found not in seen]
     for found in dict.fromkeys(inner):
         lines += ["", f"### {found.__name__}", "", *_model(found, seen)]
     return lines
+
+
+def _summary(model: type[BaseModel]) -> str:
+    return (inspect.getdoc(model) or "").split("\n\n")[0].replace("\n", " ")
 
 
 def _notes(model: type[BaseModel]) -> dict[str, str]:

@@ -36,7 +36,9 @@ class KnownAnswer(Model):
     """A question whose answer is known at temperature 0: what readiness compares with."""
 
     prompt: str
+    """As a user would ask it."""
     answer: str
+    """What the answer must contain."""
 
 
 class Reason(Model):
@@ -45,6 +47,7 @@ class Reason(Model):
     setting: str
     """A flag or environment variable of this profile, or a word for several."""
     why: str
+    """What it does here, or what happens without it."""
     source: str
     """Upstream issue or page, documentation, recorded deployment, or measurement."""
 
@@ -59,6 +62,7 @@ class Profile(Model):
     stack: str
     """Name of the stack (stacks/NAME) that the profile is pinned to."""
     purpose: Literal["throughput", "latency", "practice"]
+    """What it is tuned for; some rules depend on it."""
     status: Literal["current", "history"] = "current"
     """`history`: a recorded deployment, kept to be compared with, not recommended."""
     extends: str | None = None
@@ -86,6 +90,7 @@ class Profile(Model):
     """Rules that this profile is known to break; a box that uses it must override them by name, with a reason."""
     reasons: list[Reason] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
+    """What else is known of it: measurements, what is wrong with a recorded one."""
 
     @property
     def port(self) -> int:

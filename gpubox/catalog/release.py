@@ -1,7 +1,7 @@
 """SGLang releases as the catalogue holds them: machine-made from the real wheels, one JSON file each."""
 
 import json
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -99,6 +99,7 @@ def versions() -> list[str]:
     return sorted((path.stem for path in FOLDER.glob("*.json")), key=key)
 
 
+@cache
 def load(version: str) -> Release:
     """A release. Error: not in the catalogue (the known ones are listed)."""
     path = FOLDER / f"{version}.json"

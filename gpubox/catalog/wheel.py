@@ -71,7 +71,7 @@ class Wheel:
 
 def fetch(version: str) -> Wheel:
     """The wheel of `sglang==version` from the index that pip is set up for, kept in the cache. Error: none there."""
-    folder = paths.cache() / "wheels"
+    folder = paths.cache() / "catalog"  # not with wheels for other Pythons, which others keep
     kept = sorted(folder.glob(f"sglang-{version}-*.whl"))
     if kept:
         return Wheel(kept[0])

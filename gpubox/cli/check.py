@@ -23,7 +23,9 @@ def command(path: Path | None, host: str | None, as_json: bool) -> None:
     from gpubox.rules.finding import Finding
 
     found = read(path or default_path())
-    boxes = [found.box(host)] if host and not found.problems else list(found.boxes.values())
+    if host and host not in found.boxes and not found.problems:
+        found.box(host)  # an error that names the known ones
+    boxes = [box for box in found.boxes.values() if host in {None, box.name}]
     findings = [
         Finding("inventory", "error", "", problem.found, problem.needed, problem.todo, ()) for problem in found.problems
     ]

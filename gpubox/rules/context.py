@@ -1,6 +1,7 @@
 """What rules judge: a box's wishes, the catalogue's facts about them, and facts from the box where there are any."""
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal, TypeVar
 
 from gpubox.catalog import Card, Matrix, ModelFacts, cards, matrix, models, release
@@ -153,11 +154,12 @@ class Context:
         return "" if value is None else str(value)
 
     def number(self, name: str) -> float | None:
-        """A flag's value as a number; None: not given, or no number."""
+        """A flag's value as a number; None: not given, or no number that anything could have so many of."""
         try:
-            return float(self.text(name))
+            value = float(self.text(name))
         except ValueError:
             return None
+        return value if isfinite(value) else None
 
     def size(self, name: str) -> int:
         """A flag of parallelism: 1 where it is not given or no sensible number."""

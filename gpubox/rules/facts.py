@@ -11,21 +11,26 @@ class CardFact(Model):
     """One card, as nvidia-smi lists it."""
 
     name: str
+    """As nvidia-smi prints it."""
     compute_capability: str
     """As `12.0`."""
     memory_mib: int
+    """In all."""
     power_limit_w: float | None = None
+    """Watts, as it is set now."""
 
 
 class BoxFacts(Model):
     """Every field is optional: None means not known, and a rule that needs it says that it cannot tell."""
 
     cards: list[CardFact] | None = None
+    """In the order of nvidia-smi; an empty list is a box without cards."""
     driver: str | None = None
     """Version of the loaded kernel module, as /proc/driver/nvidia/version has it."""
     module_license: str | None = None
     """As `modinfo -F license nvidia` says: `Dual MIT/GPL` is the open kernel module, `NVIDIA` the proprietary one."""
     virtualisation: Literal["bare", "lxc", "vm"] | None = None
+    """What the box itself says that it is."""
     p2p: bool | None = None
     """Whether data written by one card was read back right by another, measured for every pair."""
     distribution: str | None = None

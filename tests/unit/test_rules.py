@@ -52,7 +52,9 @@ def context(case: dict[str, Any]) -> Context:
 
 
 @pytest.mark.parametrize(
-    ("name", "case"), [*tables()], ids=lambda value: value if isinstance(value, str) else value["name"].replace(" ", "-")
+    ("name", "case"),
+    [*tables()],
+    ids=lambda value: value if isinstance(value, str) else value["name"].replace(" ", "-"),
 )
 def test_a_case(name: str, case: dict[str, Any]) -> None:
     rule = rules()[name]

@@ -127,4 +127,4 @@ def _level(c: Context) -> int | None:
     given = c.environment.get("NCCL_P2P_LEVEL", "PXB").upper()
     if given in _LEVELS:
         return _LEVELS.index(given)
-    return int(given) if given.isdigit() and int(given) < len(_LEVELS) else None
+    return int(given) if given.isdecimal() and int(given) < len(_LEVELS) else None

@@ -73,6 +73,20 @@ def missing(c: Context) -> Iterator[Told]:
             yield Told(f"--{flag.names[0]} is not given", "a value", "add it to the profile's flags")
 
 
+@rule(
+    "flag-config",
+    "error",
+    "No settings hide in a file that --config names.",
+    "read in the wheel 0.5.23: the command line beats the file, and a second --config is not read",
+)
+def config(c: Context) -> Iterator[Told]:
+    """No rule sees them, and gpubox gives the API key by a --config of its own."""
+    if c.profile.flags.get("config"):
+        yield Told(
+            f"--config {c.profile.flags['config']}", "all flags in the profile", "write its settings out as flags"
+        )
+
+
 def _gone(c: Context, name: str, found: Flag | None) -> Told:
     new = found.replacement if found else _replacement(c, name)
     others = _releases_with(name)

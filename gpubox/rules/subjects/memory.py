@@ -177,7 +177,7 @@ def graphs_off(c: Context) -> bool:
 def graph_size(c: Context) -> int:
     """Largest decode batch that is captured."""
     listed = c.flag("cuda-graph-bs-decode") or c.flag("cuda-graph-bs")
-    sizes = [int(item) for item in (listed if isinstance(listed, list) else []) if str(item).isdigit()]
+    sizes = [int(item) for item in (listed if isinstance(listed, list) else []) if str(item).isdecimal()]
     given = c.number("cuda-graph-max-bs-decode") or c.number("cuda-graph-max-bs")
     own = 512 if c.size("tp-size") >= 4 else 256
     return int(min(max(sizes) if sizes else given or own, c.number("max-running-requests") or own * 100))

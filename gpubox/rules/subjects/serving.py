@@ -23,15 +23,15 @@ _FEW = 256
     "seen: /health and /metrics answer without the key even where there is one",
 )
 def api_open(c: Context) -> Iterator[Told]:
-    """An address that is not loopback, no key, and nothing said about the network."""
+    """An address that is not loopback, no `api_key_file` of the box, and nothing said about the network."""
     host = str(c.profile.flags.get("host") or "")
-    if host in _LOOPBACK or c.profile.flags.get("api-key") or c.profile.flags.get("config"):
+    if host in _LOOPBACK or c.settings.api_key_file is not None or c.profile.flags.get("api-key"):
         return
     if c.profile.exposure == "private-network":
         found = f"--host {host} without a key, on a network that the profile calls private"
         yield Told(found, "", "see that nobody else reaches it", "info")
         return
-    todo = "host: 127.0.0.1 and a proxy that asks for a key, or exposure: private-network if that is true"
+    todo = "api_key_file of the box, or host: 127.0.0.1, or exposure: private-network in the profile if that is true"
     yield Told(f"--host {host} lets everybody who reaches the box use the model", "a key, or a private address", todo)
 
 
@@ -43,7 +43,7 @@ def api_open(c: Context) -> Iterator[Told]:
 )
 def secret(c: Context) -> Iterator[Told]:
     """By name and by look; the value is never printed."""
-    todo = "take it out; give it by a file that only root reads"
+    todo = "take it out; for the API key there is api_key_file of the box, for the hub hub.token_file"
     for name, value in c.profile.flags.items():
         if value and (name in _SECRET_FLAGS or _SECRET_VALUE.search(str(value))):
             yield Told(f"--{name} holds a secret", "no secret in a profile", todo)
