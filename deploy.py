@@ -10,6 +10,7 @@ from tasks.apt import apt
 from tasks.base import base
 from tasks.connection import connection
 from tasks.cuda import cuda
+from tasks.driver import driver
 from tasks.hypervisor import hypervisor
 from tasks.model import model
 from tasks.python_env import python_env
@@ -30,7 +31,8 @@ if isinstance(this, Box):
     apt(this)  # sources with one owner, nobody in the way, a dpkg that is whole
     base(this)  # packages, time zone, limits, kernel settings
     sources(this)  # NVIDIA's packages: key and source
-    cuda(this)  # toolkits side by side, the system's default
+    driver(this)  # libraries of exactly the kernel module's version
+    cuda(this)  # toolkits side by side, the system's default: the last step that may install packages
     python_env(this)  # a venv equal to the stack's locks, beside the one that serves
     model(this)  # in place
     server(this)  # a release: built, looked at, then one switch and one restart

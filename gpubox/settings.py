@@ -150,6 +150,17 @@ class Override(Model):
     """Why, for whoever reads it next year."""
 
 
+class Hub(Model):
+    """Where models come from whose model-path is a name of the Hugging Face hub."""
+
+    token_file: str | None = None
+    """File on the controller with nothing but a token of the hub (mode 600), for gated models and higher limits."""
+    endpoint: str | None = None
+    """URL of a mirror; None: huggingface.co."""
+    cache: str = ""
+    """Folder of the hub's cache on the box; empty: root's own, ~/.cache/huggingface/hub."""
+
+
 class BoxSettings(Model):
     """A GPU box: a container, a VM or bare metal, reached by ssh."""
 
@@ -166,7 +177,11 @@ class BoxSettings(Model):
     profile: str
     """Name of a file below profiles/, without .yaml."""
     venv_path: str = Field(default="/root/ml-env", pattern=r"^/[^\s]+$")
-    """Where the Python environment of the service lies."""
+    """Where the Python environment of the service is found: a link to the venv of the current release."""
+    api_key_file: str | None = None
+    """File on the controller with nothing but the API key that the server asks its clients for (mode 600). The key gets
+    to the box in a file for root alone, never onto a command line; None: the server asks for none."""
+    hub: Hub = Hub()
     driver: Driver = Driver()
     cuda: Cuda = Cuda()
     base: Base = Base()

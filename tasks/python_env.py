@@ -1,4 +1,4 @@
-"""Step `python env`: uv, the venv at the configured path, and in it what the stack's locks say."""
+"""Step `python env`: uv, and a venv of exactly what the stack's locks say, built beside the one that serves."""
 
 from functools import partial
 from hashlib import sha256
@@ -7,52 +7,69 @@ from gpubox import lockfile, paths
 from gpubox.deploy import step
 from gpubox.facts.cards import DriverAnswers
 from gpubox.facts.once import read
-from gpubox.facts.venv import PythonEnv
+from gpubox.facts.patches import PatchStates
+from gpubox.facts.venv import PythonEnv, Venv
 from gpubox.inventory import Box
 from gpubox.operations.cards import driver_answers
-from gpubox.operations.changes import Changes
 from gpubox.operations.files import OwnedFile, owned_files
-from gpubox.operations.venv import Offer, environment, installer, packages, source_built
+from gpubox.operations.patches import is_wrong, source
+from gpubox.operations.venv import Offer, Wish, environment, in_place, installer, packages, source_built
+from gpubox.server.release import venv_path
+from gpubox.server.service import venv_of
 
 STACKS = "/var/lib/gpubox/stacks"
 """On a box: a folder for each content of locks and wheels that was ever installed from."""
 
 
 @step("Python env")
-def python_env(box: Box) -> Changes:
-    """Bring the venv of the service to the stack that the profile names. Returns what changed of its packages."""
-    stack, path = box.stack, box.settings.venv_path
-    uv = paths.root() / "requirements-uv.txt"
+def python_env(box: Box) -> None:
+    """Have the venv that the box's stack asks for. One that is whole is never touched; the server is not concerned."""
+    stack, uv = box.stack, paths.root() / "requirements-uv.txt"
     payload = {**stack.payload(), "uv.txt": uv.read_bytes()}
     folder = f"{STACKS}/{_digest(payload)}"
     files = [OwnedFile(f"{folder}/{name}", content) for name, content in payload.items()]
-    look = partial(read, PythonEnv, path=path, paths=[file.path for file in files])
-    kept = frozenset(build.package for build in stack.source_builds)
+    built = {build.package: build.version for build in stack.source_builds}
+    wish = Wish(venv_path(venv_of(box)), stack.python, {**stack.pins, **built})
+    look = partial(read, PythonEnv, path=wish.path, beside=wish.beside, paths=[file.path for file in files])
+    patched = partial(read, PatchStates, wanted=stack.patches)
+
+    def is_whole() -> bool:
+        if not wish.is_met_by(look().venv):
+            return False
+        return not stack.patches or not any(is_wrong(found) for found in patched(venv=wish.path).values())
+
+    def building() -> Venv:
+        return look().venv if is_whole() else look().beside
 
     if stack.device == "cuda":
         driver_answers(name="The driver answers", stack=stack.name, look=partial(read, DriverAnswers))
     owned_files(name="Locks and wheels", files=files, look=lambda: look().files)
     installer(name="uv", version=lockfile.read(uv)[0].version, requirements=f"{folder}/uv.txt", look=lambda: look().uv)
-    environment(name=f"venv {path}", path=path, python=stack.python, look=lambda: look().venv)
-    installed = packages(
+    environment(name=f"venv {wish.path}", path=wish.beside, python=stack.python, look=building)
+    packages(
         name=f"Packages of {stack.name}",
-        path=path,
+        path=wish.beside,
         wanted=stack.pins,
-        kept=kept,
+        kept=frozenset(built),
         offer=Offer(folder, stack.find_links),
-        look=lambda: look().venv,
+        look=building,
     )
-    compiled = [
+    for build in stack.source_builds:
         source_built(
             name=f"{build.package} from source",
-            path=path,
+            path=wish.beside,
             build=build,
             requirements=f"{folder}/source-builds.lock",
-            look=lambda: look().venv,
+            look=building,
         )
-        for build in stack.source_builds
-    ]
-    return Changes((installed, *compiled))
+    if stack.patches:
+        source(
+            name="Source patches",
+            venv=wish.beside,
+            wanted=stack.patches,
+            look=lambda: patched(venv=wish.path if is_whole() else wish.beside),
+        )
+    in_place(name="venv in place", wish=wish, is_whole=is_whole, look=lambda: look().beside)
 
 
 def _digest(payload: dict[str, bytes]) -> str:

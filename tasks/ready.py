@@ -1,17 +1,24 @@
-"""Step `ready`: the server gives a real answer, the known one where the profile has it."""
+"""Step `ready`: the server gives real answers, the known one where the profile has it; else the last good one does."""
 
 from functools import partial
 
 from gpubox.deploy import step
 from gpubox.facts.once import read
 from gpubox.facts.ready import ReadyFact
+from gpubox.facts.service import ServiceFact
 from gpubox.inventory import Box
+from gpubox.operations.ready import Wanted
 from gpubox.operations.ready import ready as wait
-from gpubox.server.service import probe_arguments
+from gpubox.server.service import UNIT, service_of
 
 
 @step("Ready")
 def ready(box: Box) -> None:
-    """Wait for /health and one real completion; end early, with the cause, when the unit fails."""
-    arguments = probe_arguments(box)
-    wait(name="A real answer", arguments=arguments, look=partial(read, ReadyFact, arguments=arguments))
+    """Wait for /health and real completions; end early, with the cause, when the unit fails."""
+    wish, link = service_of(box), box.settings.venv_path
+    wait(
+        name="A real answer",
+        wanted=Wanted(UNIT, wish.release.digest, link, wish.probe),
+        look=partial(read, ServiceFact, unit=UNIT, paths=[file.path for file in wish.release_files], venv_link=link),
+        answer=partial(read, ReadyFact, arguments=wish.probe),
+    )

@@ -1,4 +1,4 @@
-"""Step `server`: unit and environment file out of the profile; enabled, started, restarted only on change."""
+"""Step `server`: a release out of the profile, looked at while the old one serves; then one switch, and one restart."""
 
 from functools import partial
 
@@ -6,24 +6,19 @@ from gpubox.deploy import step
 from gpubox.facts.once import read
 from gpubox.facts.service import ServiceFact
 from gpubox.inventory import Box
-from gpubox.operations.changes import Changes
 from gpubox.operations.files import owned_files
-from gpubox.operations.service import service
-from gpubox.server.service import UNIT, service_of
+from gpubox.operations.release import checked, switched
+from gpubox.server.service import UNIT, checks_of, service_of
 
 
 @step("Server")
-def server(box: Box, changed: Changes) -> None:
-    """Serve what the box's profile says. `changed`: what this run did to the packages and the model under it."""
-    wish = service_of(box)
-    look = partial(read, ServiceFact, unit=UNIT, paths=[file.path for file in wish.files])
+def server(box: Box) -> None:
+    """Serve what the box's profile says; a release that is current already is left alone."""
+    wish, link = service_of(box), box.settings.venv_path
+    paths = [file.path for file in wish.release_files]
+    look = partial(read, ServiceFact, unit=UNIT, paths=paths, venv_link=link)
+    digest = wish.release.digest
 
-    owned_files(name="Unit and environment", files=wish.files, look=lambda: look().files)
-    service(
-        name=f"{UNIT} runs it",
-        unit=UNIT,
-        argv=wish.argv,
-        release=wish.release,
-        look=look,
-        changed=changed.did_change,
-    )
+    owned_files(name=f"Release {digest}", files=wish.release_files, look=lambda: look().files)
+    checked(name="Checks before a switch", digest=digest, arguments=checks_of(box, wish), look=look)
+    switched(name=f"{UNIT} runs it", unit=UNIT, digest=digest, venv_link=link, probe=wish.probe, look=look)

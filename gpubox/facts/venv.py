@@ -46,18 +46,21 @@ class PythonEnvState:
     """Version of the installer; empty: none, or one that does not run."""
     files: dict[str, Entry]
     venv: Venv
+    beside: Venv
+    """The one that is being built, before it gets its name."""
 
 
 class PythonEnv(FactBase[PythonEnvState]):
-    """PythonEnvState for the venv at `path` and the given files."""
+    """PythonEnvState for the venv at `path`, the one at `beside`, and the given files."""
 
     @override
-    def command(self, path: str, paths: Sequence[str]) -> StringCommand:
+    def command(self, path: str, beside: str, paths: Sequence[str]) -> StringCommand:
         return sections.script(
             {
                 "uv": StringCommand(UV, "--version 2>/dev/null || true"),
                 "files": files.section(paths),
                 "venv": _look(path),
+                "beside": _look(beside),
             }
         )
 
@@ -68,6 +71,7 @@ class PythonEnv(FactBase[PythonEnvState]):
             uv="".join(found["uv"].lines).removeprefix("uv ").partition(" ")[0],
             files=files.parse(found["files"].lines),
             venv=parse("".join(found["venv"].lines)),
+            beside=parse("".join(found["beside"].lines)),
         )
 
 

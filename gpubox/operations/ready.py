@@ -1,60 +1,112 @@
-"""Wait until the model server gives a real answer; fail with the cause and the log's last lines when it will not."""
+"""Wait until a release answers. One that never did gives way to the last one that did, and the run fails."""
 
-import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import gevent
 from pyinfra import host, logger
-from pyinfra.api import Host, State, operation
+from pyinfra.api import Host, OperationError, State, operation
 from pyinfra.api.command import FunctionCommand
-from pyinfra.connectors.util import make_unix_command_for_host
 
 from gpubox.facts.ready import probe
-from gpubox.operations import Commands
+from gpubox.facts.release import Releases
+from gpubox.facts.service import ServiceState
+from gpubox.operations import Commands, onbox, watch
+from gpubox.operations.release import KEEP, act
+from gpubox.server import readiness
 
 BEAT_S = 5.0
 
 
-@operation()
-def ready(arguments: dict[str, Any], look: Callable[[], dict[str, Any]]) -> Commands:
-    """
-    Nothing to do when the server answers already; else wait for it, with progress.
+@dataclass(frozen=True)
+class Wanted:
+    """What must be ready."""
 
-    + arguments: of the probe (gpubox.server.probe.Arguments)
-    + look: gives the probe's last event after one look
+    unit: str
+    """As `sglang.service`."""
+    digest: str
+    """The release."""
+    venv_link: str
+    """Path that points at the current venv."""
+    probe: dict[str, Any]
+    """What it is asked (gpubox.server.probe.Arguments)."""
+
+    @property
+    def on_box(self) -> dict[str, Any]:
+        """Arguments of gpubox.server.switch."""
+        return {"unit": self.unit, "venv_link": self.venv_link, "keep": KEEP}
+
+
+@operation()
+def ready(wanted: Wanted, look: Callable[[], ServiceState], answer: Callable[[], dict[str, Any]]) -> Commands:
     """
-    event = look()
-    if event["event"] == "ready":
+    Nothing to do when the release answers and has been found good; else wait for it, with progress, and find out.
+
+    + wanted: the release and what it is asked
+    + look: gives the ServiceState of the host
+    + answer: gives the probe's last event after one look
+    """
+    if answer()["event"] == "ready" and look().releases.is_verified(wanted.digest):
         host.noop("the server answers")
         return
-    yield FunctionCommand(_wait, (arguments,), {})
+    yield FunctionCommand(_conclude, (wanted, look), {})
 
 
-def _wait(state: State, host: Host, arguments: dict[str, Any]) -> bool:
+def wait(host: Host, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The probe's last event: `ready`, `failed`, `cannot-tell`. Phases are shown as they come."""
     began, phase = time.monotonic(), ["start"]
     beat = gevent.spawn(_beat, host, phase, began)
     last: dict[str, Any] = {"event": "cannot-tell", "cause": "the probe said nothing"}
     try:
-        command = make_unix_command_for_host(state, host, probe(arguments)).get_raw_value()
-        _, lines, _ = host.connector.client.exec_command(command)  # type: ignore[attr-defined]  # paramiko's, of ssh
-        for line in lines:
-            last = json.loads(line)
+        for last in onbox.events(host, probe({**arguments, **readiness.about_log(), "thorough": True})):
             phase[0] = last.get("phase", phase[0])
-            logger.info(f"{host.print_prefix}{_said(last)}")
+            if last["event"] in {"phase", "ready"}:
+                logger.info(f"{host.print_prefix}{phase[0] if last['event'] == 'phase' else 'ready'} {_after(last)}")
     finally:
         beat.kill()
-    return bool(last["event"] == "ready")
+    return last
 
 
-def _said(event: dict[str, Any]) -> str:
-    if event["event"] == "phase":
-        return f"{event['phase']} (after {event['at_s']} s)"
+def _conclude(state: State, host: Host, wanted: Wanted, look: Callable[[], ServiceState]) -> bool:
+    before = look().releases
+    event = wait(host, wanted.probe)
+    try:
+        if event["event"] == "ready":
+            act(host, "verified", {**wanted.on_box, "digest": wanted.digest})
+            act(host, "prune", wanted.on_box)
+            _say(host, watch.end(host))
+            return True
+        logger.error(f"{host.print_prefix}release {wanted.digest} is not ready: {readiness.story(event)}")
+        if event["event"] == "failed" and not before.is_verified(wanted.digest):
+            _back(host, wanted, before)
+    except OperationError as error:
+        logger.error(f"{host.print_prefix}{error}")
+    _say(host, watch.end(host))
+    return False
+
+
+def _back(host: Host, wanted: Wanted, before: Releases) -> None:
+    """To the last release that answered, which must answer again."""
+    now = act(host, "rollback", wanted.on_box)
+    digest = now.current or ""
+    logger.error(f"{host.print_prefix}going back to release {digest}")
+    event = wait(host, now.one(digest)["probe"])
     if event["event"] == "ready":
-        return f"ready: a real answer after {event['at_s']} s"
-    log = "".join(f"\n    | {line}" for line in event.get("log", []))
-    return f"{event['event']}: {event.get('cause', '')}{log}"
+        act(host, "verified", {**wanted.on_box, "digest": digest})
+        logger.error(f"{host.print_prefix}release {digest} answers again, as before this run")
+    else:
+        logger.error(f"{host.print_prefix}release {digest} is not ready either: {readiness.story(event)}")
+
+
+def _after(event: dict[str, Any]) -> str:
+    return f"(after {event['at_s']} s)"
+
+
+def _say(host: Host, text: str | None) -> None:
+    if text:
+        logger.info(f"{host.print_prefix}{text}")
 
 
 def _beat(host: Host, phase: list[str], began: float) -> None:

@@ -4,14 +4,60 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from pyinfra import state
 from pyinfra.api import QuoteString, StringCommand, operation
 from pyinfra.api.command import PyinfraCommand
+from pyinfra.api.state import StateStage
 
 from gpubox.facts.venv import SCRIPT, UV, Venv
 from gpubox.operations.progress import shown
 from gpubox.stack import SourceBuild
 
 Commands = Generator[PyinfraCommand, None, None]
+_VENV = "venv --quiet --no-project --relocatable --python"  # relocatable: it is built beside, then renamed
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A venv as it must be before anything runs from it."""
+
+    path: str
+    """Where it lies once it is whole; what lies there is never edited."""
+    python: str
+    """Version of its Python, as `3.11`."""
+    packages: Mapping[str, str]
+    """Name -> version of all that is in it."""
+
+    @property
+    def beside(self) -> str:
+        """Where it is built."""
+        return f"{self.path}.new"
+
+    def is_met_by(self, found: Venv) -> bool:
+        """Whether `found` is it, with nothing changed since it was made."""
+        right = found.kind == "whole" and _fits(found, self.python) and found.packages == self.packages
+        return right and not found.changed and not found.config_changed
+
+
+@operation()
+def in_place(wish: Wish, is_whole: Callable[[], bool], look: Callable[[], Venv]) -> Commands:
+    """
+    Give a venv that was built beside its name. A damaged one of that name goes out of the way in the same moment; a
+    process that runs from it keeps what it has loaded, and gpubox.server.switch sees that it must be restarted.
+
+    + wish: the venv
+    + is_whole: whether it lies there as it must
+    + look: gives the venv beside
+    """
+    if is_whole():
+        return
+    if state.current_stage == StateStage.Execute and not wish.is_met_by(look()):
+        yield StringCommand("echo", QuoteString(f"{wish.beside} is not what the locks say: run again"), ">&2; exit 1")
+        return
+    folder, _, name = wish.path.rpartition("/")
+    venv, beside, old = (QuoteString(path) for path in (wish.path, wish.beside, f"{folder}/.{name}.gpubox-old"))
+    away = StringCommand("rm -rf", old, "; { test ! -e", venv, "|| mv -T", venv, old, "; }")
+    yield StringCommand("sync -f", beside, "&&", away, "&& mv -T", beside, venv)
 
 
 @operation()
@@ -42,10 +88,10 @@ def environment(path: str, python: str, look: Callable[[], Venv]) -> Commands:
     + look: gives the present one
     """
     found = look()
-    fits = found.implementation == "CPython" and found.python.rpartition(".")[0] == python
+    fits = _fits(found, python)
     if found.kind == "whole" and fits and not found.config_changed:
         return
-    venv, make = QuoteString(path), StringCommand(UV, "venv --quiet --no-project --python", QuoteString(python))
+    venv, make = QuoteString(path), StringCommand(UV, _VENV, QuoteString(python))
     if found.kind == "whole" and fits:
         yield StringCommand(make, "--allow-existing", venv, "&&", _remember(path, "made"))
         return
@@ -120,6 +166,10 @@ def source_built(path: str, build: SourceBuild, requirements: str, look: Callabl
     )
     yield shown(command, f"compiling {build.package} {build.version} with CUDA {build.cuda}")
     yield _remember(path, "installed", build.package)
+
+
+def _fits(found: Venv, python: str) -> bool:
+    return found.implementation == "CPython" and found.python.rpartition(".")[0] == python
 
 
 def _install(path: str, offer: Offer) -> StringCommand:

@@ -1,17 +1,18 @@
 """The server's command line and environment, out of profile and stack."""
 
-import json
-from hashlib import sha256
-
 from gpubox.profile import FlagValue, Profile
 from gpubox.stack import Stack
 
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def argv(profile: Profile, venv_path: str) -> list[str]:
-    """The command line, as systemd starts it: the venv's python, then SGLang's own flags in the profile's order."""
-    return [f"{venv_path}/bin/python3", *profile.python_args, "-m", "sglang.launch_server", *flags(profile.flags)]
+def argv(profile: Profile, venv_path: str, more: dict[str, FlagValue] | None = None) -> list[str]:
+    """The command line, as systemd starts it: the venv's python, then SGLang's own flags in the profile's order.
+
+    + more: flags that do not come from the profile
+    """
+    words = flags({**profile.flags, **(more or {})})
+    return [f"{venv_path}/bin/python3", *profile.python_args, "-m", "sglang.launch_server", *words]
 
 
 def flags(values: dict[str, FlagValue]) -> list[str]:
@@ -34,9 +35,3 @@ def environment(profile: Profile, stack: Stack, venv_path: str) -> dict[str, str
     """
     home = stack.cuda_home_path
     return {**profile.environment, "CUDA_HOME": home, "PATH": f"{venv_path}/bin:{home}/bin:{_SYSTEM_PATH}"}
-
-
-def release(words: list[str], variables: dict[str, str], locks: list[bytes]) -> str:
-    """A short name for everything that a started server has in memory: command line, environment, locked packages."""
-    content = json.dumps([words, sorted(variables.items()), [sha256(lock).hexdigest() for lock in locks]])
-    return sha256(content.encode()).hexdigest()[:16]

@@ -212,8 +212,9 @@ def _follow(arguments: Arguments, began: float) -> int:
     if decision.todo == "ask":  # a server that died over a request: its unit says why
         decision = decide(decision.progress, _look(arguments, log, began))
         cause = f"{cause}; {decision.cause}" if decision.todo == "failed" else cause
-    telling = [line for _, line in decision.progress.telling]
-    _event("failed", began, cause=cause, telling=telling, log=log.last(arguments.log_lines))
+    telling = [_masked(arguments, line) for _, line in decision.progress.telling]
+    last = [_masked(arguments, line) for line in log.last(arguments.log_lines)]
+    _event("failed", began, cause=_masked(arguments, cause), telling=telling, log=last)
     return NOT_READY
 
 
@@ -312,7 +313,7 @@ class _Log:
             "--output=cat",
             "--quiet",
         ]
-        lines = _run([*command, "--no-pager", *after]).splitlines()
+        lines = _run([*command, "--no-pager", *after], none=1).splitlines()  # 1: no line of this start yet
         if lines and lines[-1].startswith("-- cursor: "):
             self._cursor = lines.pop().removeprefix("-- cursor: ")
         return tuple(lines)
@@ -326,12 +327,13 @@ class _Log:
         ).splitlines()
 
 
-def _run(command: list[str]) -> str:
+def _run(command: list[str], none: int = 0) -> str:
+    """Its output. `none`: the exit code that says, without a word, that there is none."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotTell(f"{command[0]}: {error}") from error
-    if done.returncode != 0:
+    if done.returncode != 0 and (done.returncode, done.stderr) != (none, b""):
         raise CannotTell(f"{' '.join(command[:3])}: exit code {done.returncode}, {done.stderr.decode().strip()}")
     return done.stdout.decode(errors="replace")
 
@@ -397,11 +399,23 @@ def _complete(arguments: Arguments, messages: list[dict[str, str]], known: str |
 def _request(arguments: Arguments, path: str, body: dict[str, Any] | None) -> Any:
     headers = {"Content-Type": "application/json"}
     if arguments.api_key_file:
-        headers["Authorization"] = f"Bearer {Path(arguments.api_key_file).read_text().strip()}"
+        headers["Authorization"] = f"Bearer {_key(arguments.api_key_file)}"
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{arguments.url}{path}", data, headers)  # noqa: S310 - our own server
     with urllib.request.urlopen(request, timeout=arguments.request_timeout_s) as reply:  # noqa: S310
         return json.load(reply)
+
+
+def _masked(arguments: Arguments, text: str) -> str:
+    """SGLang logs its arguments whole, the API key too (server_args=ServerArgs(...)): it stays in the journal."""
+    return text if arguments.api_key_file is None else text.replace(_key(arguments.api_key_file), "(the API key)")
+
+
+def _key(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError as error:
+        raise CannotTell(f"the file with the API key: {error}") from error
 
 
 def _event(event: str, began: float, **more: object) -> None:

@@ -1,19 +1,22 @@
 """Releases: everything that a service runs from, in one folder named by its digest (no host is touched here).
 
-On the box, below ROOT: `releases/DIGEST/` (unit, environment, argv.json, config where there is one, release.json),
-`venvs/DIGEST/`, and the links `current` and `previous`. `gpubox.server.switch` is what changes them there.
+On the box, below ROOT: `releases/DIGEST/` (what `files` gives), `venvs/DIGEST/`, and the links `current` and
+`previous`. `gpubox.server.switch` is what changes them there.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpubox.stack import SourceBuild
 
 ROOT = "/var/lib/gpubox"
 HERE = "@RELEASE@"
 """In a release's texts: stands for its own digest, which is known only when they are."""
+FOLDER = f"{ROOT}/releases/{HERE}"
+"""A release's own folder, as its texts name it."""
 
 
 @dataclass(frozen=True)
@@ -23,36 +26,45 @@ class Release:
 
     argv: list[str]
     unit: str
+    """Text of the unit. No part of the digest beyond the rest: what it says about restarts and limits is loaded by
+    systemd without a restart of the server."""
     environment: str
     """Text of an EnvironmentFile."""
     venv: str
     """Digest of the venv, as `venv_digest` gives it."""
-    config: str | None = None
-    """SGLang's --config file: where secrets are, so that they stay off the command line."""
+    api_key: str | None = field(default=None, repr=False)
+    """What the server asks its clients for; it gets it from a --config file, off the command line."""
     revision: str | None = None
     """The model's commit on the hub."""
+    probe: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of gpubox.server.probe that tell whether it is ready. No part of the digest."""
     made_from: Mapping[str, str] = field(default_factory=dict)
     """For people: profile, stack, version of gpubox. No part of the digest: another name must not restart a server."""
 
     @property
     def digest(self) -> str:
-        """Its name: 16 hexadecimal digits."""
-        return _digest([self.argv, self.unit, self.environment, self.venv, self.config, self.revision])
+        """Its name: 16 hexadecimal digits. What has another one is another process."""
+        return _digest([self.argv, self.environment, self.venv, self.api_key, self.revision])
 
     @property
     def path(self) -> str:
         """Its folder on the box."""
         return f"{ROOT}/releases/{self.digest}"
 
+    def here(self, text: str) -> str:
+        """`text` with this release's digest in the places where it says HERE."""
+        return text.replace(HERE, self.digest)
+
     def files(self) -> dict[str, bytes]:
-        """Its files by name; all are for root alone (mode 600). `release.json` holds the SHA-256 of the others."""
+        """Its files by name, all for root alone (mode 600). `release.json` comes last: a folder without is none."""
         texts = {
             "unit": self.unit,
             "environment": self.environment,
             "argv.json": json.dumps(self.argv),
-            **({} if self.config is None else {"config.yaml": self.config}),
+            "probe.json": json.dumps(dict(self.probe)),
+            **self._key_files(),
         }
-        content = {name: text.replace(HERE, self.digest).encode() for name, text in texts.items()}
+        content = {name: self.here(text).encode() for name, text in texts.items()}
         about = {
             "digest": self.digest,
             "venv": self.venv,
@@ -61,6 +73,11 @@ class Release:
             "files": {name: hashlib.sha256(data).hexdigest() for name, data in content.items()},
         }
         return {**content, "release.json": json.dumps(about, indent=1).encode()}
+
+    def _key_files(self) -> dict[str, str]:
+        if self.api_key is None:
+            return {}
+        return {"config.yaml": f"api-key: {json.dumps(self.api_key)}\n", "api-key": f"{self.api_key}\n"}
 
 
 def venv_digest(locks: Sequence[bytes], python: str, builds: Sequence[SourceBuild], patches: str) -> str:

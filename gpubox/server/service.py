@@ -1,19 +1,28 @@
-"""The model server of a box as files: unit, environment, and what they must make of the process."""
+"""The model server of a box as a release, and where its parts lie on the box."""
 
+import json
 from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from gpubox import paths, secret
 from gpubox.facts.ready import PROBE_PATH
 from gpubox.facts.service import STAMP
 from gpubox.inventory import Box
 from gpubox.operations.files import OwnedFile
-from gpubox.server import command, probe, systemd
+from gpubox.profile import FlagValue
+from gpubox.server import checks, command, patches, probe, release, systemd
+from gpubox.server.release import FOLDER, HERE, ROOT, Release
+from gpubox.server.weights import Arguments
 from gpubox.templates import render
 
 UNIT = "sglang.service"
 UNIT_PATH = f"/etc/systemd/system/{UNIT}"
-ENVIRONMENT_PATH = "/etc/gpubox/sglang.env"
+ENVIRONMENT_PATH = f"{ROOT}/current/environment"
+"""The environment of the release that serves, for people and tests; the unit itself names its release's own file."""
+TOKEN_PATH = f"{ROOT}/hub-token"
 
 
 @dataclass(frozen=True)
@@ -21,39 +30,118 @@ class Service:
     """Everything about the service of one box that follows from its data."""
 
     argv: list[str]
+    """The command line that the process must have."""
     environment: dict[str, str]
-    release: str
-    files: list[OwnedFile]
+    """What must stand in its environment."""
+    release: Release
+    release_files: list[OwnedFile]
+    """The release's folder, and the probe."""
+    probe: dict[str, Any]
+    """What gpubox.server.probe asks it."""
+
+    @property
+    def files(self) -> list[OwnedFile]:
+        """All that lies on the box once it serves: the unit's file is only ever changed by a switch."""
+        return [OwnedFile(UNIT_PATH, self.release.here(self.release.unit)), *self.release_files]
 
 
 def service_of(box: Box) -> Service:
-    """The service that the box's profile, stack and settings ask for."""
-    argv = command.argv(box.profile, box.settings.venv_path)
-    variables = command.environment(box.profile, box.stack, box.settings.venv_path)
-    locks = [(box.stack.folder / lock.file).read_bytes() for lock in box.stack.locks]
-    release = command.release(argv, variables, locks)
-    variables[STAMP] = release
-    unit = render(
-        "sglang.service.j2",
-        profile=box.profile,
-        exec_line=systemd.exec_line(argv),
-        environment_path=ENVIRONMENT_PATH,
+    """The service that the box's profile, stack and settings ask for. Errors: a bad file with the API key."""
+    key_file = box.settings.api_key_file
+    key = None if key_file is None else secret.read(key_file, f"{box.name}: api_key_file")
+    venv = venv_of(box)
+    argv = command.argv(box.profile, release.venv_path(venv), _flags(box, key is not None))
+    variables = _environment(box, release.venv_path(venv))
+    wish = Release(
+        argv=argv,
+        unit=render("sglang.service.j2", profile=box.profile, exec_line=systemd.exec_line(argv), folder=FOLDER),
+        environment=render("sglang.env.j2", text=systemd.environment_file(variables)),
+        venv=venv,
+        api_key=key,
+        revision=_revision(box),
+        probe=_probe(box, key is not None),
+        made_from={"profile": box.profile.name, "stack": box.stack.name, "gpubox": version("gpubox")},
     )
-    files = [
-        OwnedFile(UNIT_PATH, unit),
-        OwnedFile(ENVIRONMENT_PATH, render("sglang.env.j2", text=systemd.environment_file(variables)), mode="600"),
-        OwnedFile(PROBE_PATH, Path(probe.__file__).read_bytes(), mode="755"),
-    ]
-    return Service(argv, variables, release, files)
+    files = wish.files()
+    return Service(
+        argv=[wish.here(word) for word in argv],
+        environment={name: wish.here(value) for name, value in variables.items()},
+        release=wish,
+        release_files=[
+            OwnedFile(PROBE_PATH, Path(probe.__file__).read_bytes(), mode="755"),
+            *(OwnedFile(f"{wish.path}/{name}", content, mode="600") for name, content in files.items()),
+        ],
+        probe=json.loads(files["probe.json"]),
+    )
 
 
-def probe_arguments(box: Box) -> dict[str, Any]:
-    """What the probe (gpubox.server.probe) asks the box's own server."""
+def checks_of(box: Box, wish: Service) -> checks.Arguments:
+    """What gpubox.server.checks looks at before the service's release is switched to."""
+    return checks.Arguments(
+        release=wish.release.path,
+        unit=UNIT,
+        port=box.profile.port,
+        device=box.stack.device,
+        cuda_home=box.stack.cuda_home,
+        model=box.profile.model_path,
+        revision=box.profile.model.revision,
+    )
+
+
+def venv_of(box: Box) -> str:
+    """The digest of the venv that the box's stack asks for."""
+    stack = box.stack
+    return release.venv_digest(
+        list(stack.payload().values()), stack.python, stack.source_builds, patches.digest(stack.patches)
+    )
+
+
+def recipe_of(box: Box) -> OwnedFile | None:
+    """The script that makes the model on the box; None: the model is not made."""
+    if box.profile.model.make is None:
+        return None
+    name = box.profile.model.make.replace("-", "_") + ".py"
+    return OwnedFile(f"{ROOT}/recipes/{name}", (paths.root() / "gpubox" / "lab" / name).read_text())
+
+
+def weights_of(box: Box) -> Arguments | None:
+    """What to have of the hub; None: the model lies at a path of the box."""
+    path, hub = box.profile.model_path, box.settings.hub
+    if path.startswith(("/", "./", "../", "~")):
+        return None
+    token_file = None if hub.token_file is None else TOKEN_PATH
+    revision = box.profile.model.revision or ""
+    return Arguments(path, revision, cache=hub.cache, token_file=token_file, endpoint=hub.endpoint)
+
+
+def _revision(box: Box) -> str | None:
+    """Which model it is; of one that is made on the box, the digest of what makes it."""
+    recipe = recipe_of(box)
+    return box.profile.model.revision if recipe is None else sha256(recipe.data).hexdigest()
+
+
+def _flags(box: Box, with_key: bool) -> dict[str, FlagValue]:
+    """Two words for the file with the key: SGLang passes over `--config=FILE` without a word."""
+    more: dict[str, FlagValue] = {"config": f"{FOLDER}/config.yaml"} if with_key else {}
+    return more if weights_of(box) is None else {"revision": box.profile.model.revision, **more}
+
+
+def _environment(box: Box, venv_path: str) -> dict[str, str]:
+    variables = command.environment(box.profile, box.stack, venv_path)
+    if weights_of(box) is not None:
+        variables["HF_HUB_OFFLINE"] = "1"  # what is served was fetched and looked at before
+        if box.settings.hub.cache:
+            variables["HF_HUB_CACHE"] = box.settings.hub.cache
+    return {**variables, STAMP: HERE}
+
+
+def _probe(box: Box, with_key: bool) -> dict[str, Any]:
     known = box.profile.known_answer
-    arguments: dict[str, Any] = {
+    return {
         "url": f"http://127.0.0.1:{box.profile.port}",
         "model": str(box.profile.flags.get("served-model-name", box.profile.model_path)),
         "unit": UNIT,
         "timeout_s": box.profile.start_timeout_s,
+        **({} if known is None else {"prompt": known.prompt, "answer": known.answer}),
+        **({"api_key_file": f"{FOLDER}/api-key"} if with_key else {}),
     }
-    return arguments if known is None else {**arguments, "prompt": known.prompt, "answer": known.answer}

@@ -3,15 +3,15 @@
 Run as root: `python3 switch.py ACTION`, with one JSON object on stdin (`Arguments`). Prints one JSON object, the state
 after it. Exit codes: 0 done, 1 refused or failed (why: on stderr), 2 could not tell (wrong arguments, no systemctl).
 
-    state      say what is there
-    commit     a release whose files lie in releases/DIGEST.new: check them, then give it its name
+    state      say what is there; changes nothing
     switch     run DIGEST: unit, links, daemon-reload, restart. Nothing when it runs already
     verified   DIGEST is current and answered: only such a release is ever gone back to
     rollback   back to DIGEST, or to the last verified release that is not the current one
     prune      remove old releases and venvs, never one that is current, previous or the last `keep` verified
 
 The unit of a release names its files by the digest, so systemd always has one whole release loaded; the unit's file is
-replaced by a rename. A run that is killed anywhere is finished by the next one.
+replaced by a rename. A run that is killed anywhere is finished by the next one. A process runs a release only if all
+that it has loaded of venvs is of the venv that bears that name now: one that was repaired is another.
 """
 
 import contextlib
@@ -74,30 +74,14 @@ class SystemdError(Exception):
     """systemd did not do what it was told."""
 
 
-def commit(arguments: Arguments) -> None:
-    """Check the files of releases/DIGEST.new against its release.json, then rename the folder."""
-    if arguments.release.exists():
-        return
-    beside = arguments.release.with_name(f"{arguments.digest}.new")
-    try:
-        about = json.loads((beside / "release.json").read_text())
-        found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in beside.iterdir()}
-    except (OSError, ValueError) as error:
-        raise RefusedError(f"{beside} is no whole release: {error}") from error
-    found.pop("release.json")
-    if found != about["files"] or about["digest"] != arguments.digest:
-        wrong = sorted(name for name in found.keys() | about["files"] if found.get(name) != about["files"].get(name))
-        raise RefusedError(f"{beside} is not what its release.json says: {', '.join(wrong) or about['digest']}")
-    os.sync()
-    beside.rename(arguments.release)
-
-
 def switch(arguments: Arguments) -> None:
-    """Run the release. What it replaces becomes `previous` only if it was verified."""
+    """Run the release. What it replaces becomes `previous` only if it was verified; the new one must answer anew."""
     _check_whole(arguments, arguments.digest)
     before = _target(arguments.link("current"))
     if before not in {None, arguments.digest} and _is_verified(arguments, str(before)):
         _set_link(arguments.link("previous"), f"releases/{before}")
+    if before != arguments.digest:
+        _mark(arguments, arguments.digest).unlink(missing_ok=True)
     _make_current(arguments, arguments.digest)
 
 
@@ -140,19 +124,23 @@ def prune(arguments: Arguments) -> None:
 
 
 def state(arguments: Arguments) -> dict[str, Any]:
-    """What is there."""
-    loaded = _unit_path(arguments)
+    """What is there. `unit`: the release whose unit systemd has; `runs`: the release that the process was started from;
+    `linked`: whether the link to the venv is that of the current release."""
+    loaded, current = _unit_path(arguments), _target(arguments.link("current"))
     names = [path.name for path in _folders(arguments.releases) if _about(arguments, path.name)]
-    names = [name for name in names if not name.endswith((".new", GOING))]
+    names = [name for name in names if not name.endswith(GOING)]
+    link = Path(arguments.venv_link)
     return {
-        "current": _target(arguments.link("current")),
+        "current": current,
         "previous": _target(arguments.link("previous")),
         "unit": next((name for name in names if _same(loaded, arguments.releases / name / "unit")), None),
-        "releases": [{**_about(arguments, name), "verified": _verified_at(arguments, name)} for name in sorted(names)],
+        "runs": _running(arguments),
+        "linked": not arguments.venv_link or (link.is_symlink() and link.readlink() == _venv(arguments, current)),
+        "releases": [_described(arguments, name) for name in sorted(names)],
     }
 
 
-ACTIONS = {"state": lambda _: None, **{f.__name__: f for f in (commit, switch, verified, rollback, prune)}}
+ACTIONS = {"state": lambda _: None, **{f.__name__: f for f in (switch, verified, rollback, prune)}}
 
 
 def main(words: list[str]) -> int:
@@ -164,15 +152,15 @@ def main(words: list[str]) -> int:
         print(f"{error!r}: needed are {'|'.join(ACTIONS)} and a JSON object with {known}", file=sys.stderr)
         return CANNOT_TELL
     try:
-        with _alone(arguments):
+        with _alone(arguments) if words[0] != "state" else contextlib.nullcontext():
             act(arguments)
+        print(json.dumps(state(arguments)))
     except (RefusedError, SystemdError) as error:
         print(error, file=sys.stderr)
         return FAILED
     except OSError as error:
         print(error, file=sys.stderr)
         return CANNOT_TELL
-    print(json.dumps(state(arguments)))
     return DONE
 
 
@@ -181,12 +169,13 @@ def _make_current(arguments: Arguments, digest: str) -> None:
     release = arguments.releases / digest
     _set_link(arguments.link("current"), f"releases/{digest}")
     if arguments.venv_link:
-        _point(Path(arguments.venv_link), Path(arguments.root) / "venvs" / str(_about(arguments, digest)["venv"]))
+        _point(Path(arguments.venv_link), _venv(arguments, digest))
     if not _same(_unit_path(arguments), release / "unit"):
+        _keep_theirs(arguments)
         _write(_unit_path(arguments), (release / "unit").read_bytes(), 0o644)
     _systemctl("daemon-reload")
     _systemctl("enable", "--quiet", arguments.unit)
-    if not _runs(arguments, digest):
+    if _running(arguments) != digest:
         _systemctl("stop", arguments.unit)
         _end_orphans(arguments)
         # The start limit counts earlier failures too; this start is a person's wish.
@@ -194,13 +183,32 @@ def _make_current(arguments: Arguments, digest: str) -> None:
         _systemctl("start", arguments.unit)
 
 
-def _runs(arguments: Arguments, digest: str) -> bool:
+def _running(arguments: Arguments) -> str | None:
     shown = _systemctl("show", arguments.unit, "--property=ActiveState,MainPID")
     found = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
-    if found.get("ActiveState") not in {"active", "activating", "reloading"}:
-        return False
-    environment = Path(arguments.proc) / found.get("MainPID", "0") / "environ"
-    return environment.exists() and f"{STAMP}={digest}".encode() in environment.read_bytes().split(b"\0")
+    process = Path(arguments.proc) / found.get("MainPID", "0")
+    if found.get("ActiveState") not in {"active", "activating", "reloading"} or not (process / "environ").exists():
+        return None
+    pairs = (process / "environ").read_bytes().split(b"\0")
+    stamps = [pair.decode().partition("=")[2] for pair in pairs if pair.startswith(f"{STAMP}=".encode())]
+    return stamps[0] if stamps and _loaded_from(arguments, process, _venv(arguments, stamps[0])) else None
+
+
+def _loaded_from(arguments: Arguments, process: Path, venv: Path) -> bool:
+    """Whether all libraries below venvs/ that the process has in memory are those that lie in `venv` now."""
+    maps = process / "maps"
+    paths = [line.split(None, 5)[-1] for line in maps.read_text().splitlines()] if maps.exists() else []
+    own = [path for path in paths if path.startswith(f"{arguments.root}/venvs/")]
+    return all(path.startswith(f"{venv}/") and not path.endswith(" (deleted)") for path in own)
+
+
+def _keep_theirs(arguments: Arguments) -> None:
+    """A unit that gpubox did not write goes aside, as a folder at the venv's place does."""
+    path = _unit_path(arguments)
+    if path.is_file() and b"Written by gpubox" not in path.read_bytes():
+        kept = Path(arguments.root) / "kept"
+        kept.mkdir(mode=0o700, exist_ok=True)
+        _write(kept / f"{path.name}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}", path.read_bytes(), 0o600)
 
 
 def _end_orphans(arguments: Arguments) -> None:
@@ -225,16 +233,35 @@ def _belongs(process: Path, unit: str) -> bool:
 
 
 def _check_whole(arguments: Arguments, digest: str) -> None:
-    if not digest or not (arguments.releases / digest / "release.json").is_file():
+    """The release is there, its files are what its release.json says, and so is its venv."""
+    folder = arguments.releases / digest
+    if not digest or not (folder / "release.json").is_file():
         raise RefusedError(f"there is no release {digest!r} below {arguments.releases}")
-    venv = Path(arguments.root) / "venvs" / str(_about(arguments, digest)["venv"])
-    if not venv.is_dir():
-        raise RefusedError(f"the venv of release {digest} is not there: {venv}")
+    about = json.loads((folder / "release.json").read_text())
+    files = [path for path in folder.iterdir() if not path.name.endswith(".gpubox-new")]  # left by a killed run
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    found.pop("release.json")
+    if found != about["files"] or about["digest"] != digest:
+        wrong = sorted(name for name in found.keys() | about["files"] if found.get(name) != about["files"].get(name))
+        raise RefusedError(f"{folder} is not what its release.json says: {', '.join(wrong) or about['digest']}")
+    if not _venv(arguments, digest).is_dir():
+        raise RefusedError(f"the venv of release {digest} is not there: {_venv(arguments, digest)}")
+
+
+def _venv(arguments: Arguments, digest: str | None) -> Path:
+    return Path(arguments.root) / "venvs" / str(_about(arguments, digest or "").get("venv"))
+
+
+def _described(arguments: Arguments, digest: str) -> dict[str, Any]:
+    """A release without secrets."""
+    probe = arguments.releases / digest / "probe.json"
+    asked = json.loads(probe.read_text()) if probe.is_file() else {}
+    return {**_about(arguments, digest), "probe": asked, "verified": _verified_at(arguments, digest)}
 
 
 def _about(arguments: Arguments, digest: str) -> dict[str, Any]:
     path = arguments.releases / digest / "release.json"
-    return {} if not path.is_file() else {k: v for k, v in json.loads(path.read_text()).items() if k != "files"}
+    return {} if not path.is_file() else dict(json.loads(path.read_text()))
 
 
 def _mark(arguments: Arguments, digest: str) -> Path:

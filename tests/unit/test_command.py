@@ -4,7 +4,7 @@ import pytest
 
 from gpubox import profile, stack
 from gpubox.profile import FlagValue
-from gpubox.server.command import argv, environment, flags, release
+from gpubox.server.command import argv, environment, flags
 
 
 @pytest.mark.parametrize(
@@ -25,10 +25,3 @@ def test_the_service_runs_the_venvs_python_with_its_stacks_toolkit() -> None:
     variables = environment(wish, stack.load(wish.stack), "/root/ml-env")
     assert variables["CUDA_HOME"] == "/usr/local/cuda-13.1"
     assert variables["PATH"].split(":")[:2] == ["/root/ml-env/bin", "/usr/local/cuda-13.1/bin"]
-
-
-def test_a_release_is_named_by_all_that_a_server_has_in_memory() -> None:
-    base = release(["a"], {"A": "1"}, [b"lock"])
-    assert base == release(["a"], {"A": "1"}, [b"lock"])
-    others = [release(["b"], {"A": "1"}, [b"lock"]), release(["a"], {}, [b"lock"]), release(["a"], {"A": "1"}, [b"x"])]
-    assert len({base, *others}) == 4

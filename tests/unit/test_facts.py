@@ -1,10 +1,11 @@
 """Facts: output of a host in, typed state out. The texts are what Debian 12 printed."""
 
-import base64
+import json
 
 import pytest
 
-from gpubox.facts import files, packages, sections
+from gpubox.errors import CannotTellError
+from gpubox.facts import files, packages, release, sections
 from gpubox.facts.base import BaseFact, Sysctl
 from gpubox.facts.files import Entry
 from gpubox.facts.ready import ReadyFact
@@ -75,12 +76,27 @@ def test_base() -> None:
 
 
 def test_service() -> None:
-    words = base64.b64encode(b"/root/ml-env/bin/python3\0-m\0a b\0").decode()
-    properties = "LoadState=loaded\nActiveState=active\nMainPID=12"
-    state = ServiceFact().process(printed(files="", properties=properties, argv=words, release="abc"))
-    assert (state.argv, state.release, state.running) == (["/root/ml-env/bin/python3", "-m", "a b"], "abc", True)
-    stopped = ServiceFact().process(printed(files="", properties="ActiveState=inactive", argv="", release=""))
-    assert (stopped.argv, stopped.running) == ([], False)
+    about = {"digest": "abc", "verified": "2026-11-29T16:00:00+00:00"}
+    found = {"current": "abc", "previous": None, "unit": "abc", "runs": "abc", "linked": True, "releases": [about]}
+    properties = "UnitFileState=enabled\nNeedDaemonReload=no"
+    state = ServiceFact().process(printed(files="", properties=properties, releases=json.dumps(found)))
+    assert (state.serves("abc"), state.serves("other"), state.releases.is_verified("abc")) == (True, False, True)
+    for key, value in {"unit": None, "runs": None, "current": "other", "linked": False}.items():
+        other = printed(files="", properties=properties, releases=json.dumps({**found, key: value}))
+        assert not ServiceFact().process(other).serves("abc"), key
+    for wrong in ("UnitFileState=disabled\nNeedDaemonReload=no", "UnitFileState=enabled\nNeedDaemonReload=yes"):
+        assert not ServiceFact().process(printed(files="", properties=wrong, releases=json.dumps(found))).serves("abc")
+
+
+def test_a_box_without_releases() -> None:
+    properties = "UnitFileState=\nNeedDaemonReload=no"
+    state = ServiceFact().process(printed(files="", properties=properties, releases="{}"))
+    assert (state.releases.current, state.serves("abc"), state.releases.one("abc")) == (None, False, {})
+
+
+def test_releases_that_cannot_be_read() -> None:
+    with pytest.raises(CannotTellError):
+        release.parse("Traceback")
 
 
 @pytest.mark.parametrize(

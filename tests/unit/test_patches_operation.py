@@ -35,8 +35,8 @@ def test_what_is_done(
 ) -> None:
     said: list[str] = []
     found = {NAME: Found(state, f"it is {state}", stale_bytecode=stale)}
-    monkeypatch.setattr(patches, "host", SimpleNamespace(get_fact=lambda _, **__: found, noop=said.append))
-    commands = list(patches.source._inner(venv="/v", wanted=[NAME], present=present))
+    monkeypatch.setattr(patches, "host", SimpleNamespace(noop=said.append))
+    commands = list(patches.source._inner(venv="/v", wanted=[NAME], look=lambda: found, present=present))
     assert [command.get_raw_value().split()[-2:] for command in commands] == [[action, NAME] for action in expected]
     assert said == ([] if expected else [f"source patch {NAME}: it is {state}"])
 

@@ -22,10 +22,9 @@ RELEASE = Release(
     "change",
     [
         {"argv": ["other"]},
-        {"unit": "other"},
         {"environment": "other"},
         {"venv": "other"},
-        {"config": "api-key: x"},
+        {"api_key": "x"},
         {"revision": "a" * 40},
     ],
 )
@@ -33,15 +32,23 @@ def test_what_changes_the_digest(change: dict[str, object]) -> None:
     assert replace(RELEASE, **change).digest != RELEASE.digest  # type: ignore[arg-type]  # one field each
 
 
-def test_what_it_was_made_from_does_not() -> None:
-    assert replace(RELEASE, made_from={"profile": "other"}).digest == RELEASE.digest
+@pytest.mark.parametrize(
+    "change", [{"made_from": {"profile": "other"}}, {"unit": "Restart=no"}, {"probe": {"timeout_s": 1}}]
+)
+def test_what_needs_no_restart_does_not(change: dict[str, object]) -> None:
+    assert replace(RELEASE, **change).digest == RELEASE.digest  # type: ignore[arg-type]  # one field each
 
 
 def test_the_files_name_themselves_and_are_vouched_for() -> None:
-    files = replace(RELEASE, config="api-key: sekret").files()
+    release = replace(RELEASE, api_key="sekret", probe={"api_key_file": f"/x/{HERE}/api-key"})
+    files = release.files()
     about = json.loads(files["release.json"])
     digest = about["digest"]
-    assert sorted(files) == ["argv.json", "config.yaml", "environment", "release.json", "unit"]
+    assert sorted(files) == ["api-key", "argv.json", "config.yaml", "environment", "probe.json", "release.json", "unit"]
+    assert list(files)[-1] == "release.json"
+    assert json.loads(files["probe.json"]) == {"api_key_file": f"/x/{digest}/api-key"}
+    assert files["config.yaml"] == b'api-key: "sekret"\n'
+    assert "sekret" not in repr(release)
     assert files["environment"] == f'GPUBOX_RELEASE="{digest}"\n'.encode()
     assert HERE.encode() not in b"".join(files.values())
     assert b"sekret" not in files["release.json"]

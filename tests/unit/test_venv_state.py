@@ -34,7 +34,7 @@ def damage(venv: Path, folder: str) -> None:
 
 
 def seen(venv: Path) -> Venv:
-    command = PythonEnv().command(path=str(venv), paths=["/nowhere"]).get_raw_value()
+    command = PythonEnv().command(path=str(venv), beside="/nowhere", paths=["/nowhere"]).get_raw_value()
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True)
     return PythonEnv().process(done.stdout.splitlines()).venv
 
@@ -109,6 +109,11 @@ def test_uv_and_files(tmp_path: Path) -> None:
         "absent",
         "",
         "@@gpubox@@ =0",
+        "@@gpubox@@ beside",
+        "broken",
+        "",
+        "@@gpubox@@ =0",
     ]
     state = PythonEnv().process(answer)
-    assert (state.uv, state.files["/x"].kind, state.venv) == ("0.13.9", "absent", Venv("absent"))
+    assert (state.uv, state.files["/x"].kind) == ("0.13.9", "absent")
+    assert (state.venv, state.beside) == (Venv("absent"), Venv("broken"))

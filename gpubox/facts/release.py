@@ -1,0 +1,66 @@
+"""Commands for gpubox/server/switch.py on the box, and what it says of the releases there."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyinfra.api import QuoteString, StringCommand
+
+from gpubox.errors import CannotTellError
+from gpubox.server import switch
+from gpubox.server.release import ROOT
+
+STAMP = switch.STAMP
+"""Environment variable of the service that names the release that it was started from."""
+
+
+@dataclass(frozen=True)
+class Releases:
+    """What is there, as gpubox.server.switch.state says it."""
+
+    current: str | None = None
+    previous: str | None = None
+    unit: str | None = None
+    """The release whose unit lies where systemd looks."""
+    runs: str | None = None
+    """The release that the main process was started from, with the venv that lies there now."""
+    linked: bool = False
+    """The link to the venv is that of the current release."""
+    releases: tuple[dict[str, Any], ...] = ()
+    """Each with digest, venv, revision, made_from, files (digests), probe (its arguments), verified (time or None)."""
+
+    def one(self, digest: str) -> dict[str, Any]:
+        """The release `digest`; empty: it is not there."""
+        return next((release for release in self.releases if release["digest"] == digest), {})
+
+    def is_verified(self, digest: str) -> bool:
+        """Whether it is current and has answered since it became so."""
+        return self.current == digest and bool(self.one(digest).get("verified"))
+
+    def serves(self, digest: str) -> bool:
+        """Whether it is current in every respect, and runs."""
+        return self.current == self.unit == self.runs == digest and self.linked
+
+
+def command(action: str, arguments: dict[str, Any]) -> StringCommand:
+    """The shell command that does `action` of switch.py; nothing is left on the box.
+
+    + arguments: of gpubox.server.switch.Arguments
+    """
+    script = QuoteString(Path(switch.__file__).read_text())
+    return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3 -I -c", script, action)
+
+
+def look(arguments: dict[str, Any]) -> StringCommand:
+    """The shell command that says what is there, also on a box that has no Python yet."""
+    return StringCommand(f"if test -d {ROOT}/releases; then", command("state", arguments), "; else echo '{}'; fi")
+
+
+def parse(line: str) -> Releases:
+    """What switch.py printed. Error: CannotTellError for anything else."""
+    try:
+        found = json.loads(line)
+        return Releases(**{**found, "releases": tuple(found.get("releases", ()))})
+    except (ValueError, TypeError, LookupError) as error:
+        raise CannotTellError(f"the releases of the box could not be read: {line[-300:]!r}") from error

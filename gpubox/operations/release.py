@@ -1,0 +1,95 @@
+"""Look at a release before it is switched to, and switch to it: the only thing that stops a running server."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pyinfra import host, logger
+from pyinfra.api import Host, OperationError, QuoteString, State, StringCommand, operation
+from pyinfra.api.command import FunctionCommand
+
+from gpubox.facts import release
+from gpubox.facts.release import Releases
+from gpubox.facts.service import ServiceState
+from gpubox.operations import Commands, onbox, watch
+from gpubox.server import checks, checks_child
+from gpubox.server.checks import Arguments
+
+KEEP = 3
+"""Verified releases that stay on a box besides the current and the previous one."""
+
+
+@operation()
+def checked(digest: str, arguments: Arguments, look: Callable[[], ServiceState]) -> Commands:
+    """
+    Look at a release that is about to replace another, with the other still serving. A finding fails the host.
+
+    + digest: the release
+    + arguments: of gpubox.server.checks
+    + look: gives the ServiceState of the host
+    """
+    if look().releases.current == digest:
+        host.noop(f"release {digest} is current")
+        return
+    yield FunctionCommand(_check, (arguments,), {})
+
+
+@operation()
+def switched(
+    unit: str, digest: str, venv_link: str, probe: dict[str, Any], look: Callable[[], ServiceState]
+) -> Commands:
+    """
+    Have the release current, enabled and running; the server is restarted only when its process is not of it.
+
+    + unit: as `sglang.service`
+    + digest: the release; its files lie on the host
+    + venv_link: path that shall point at its venv
+    + probe: what the client asks that measures the downtime (gpubox.server.probe.Arguments)
+    + look: gives the ServiceState of the host
+    """
+    found = look()
+    if found.serves(digest):
+        return
+    arguments = {"unit": unit, "digest": digest, "venv_link": venv_link}
+    before = found.releases.one(found.releases.current or "").get("probe")
+    yield FunctionCommand(_switch, (arguments, [probe, *([before] if before else [])]), {})
+
+
+def act(host: Host, action: str, arguments: dict[str, Any]) -> Releases:
+    """Do `action` of gpubox.server.switch on the host. Error: OperationError with what it said."""
+    succeeded, lines, errors = onbox.run(host, release.command(action, arguments))
+    if not succeeded:
+        raise OperationError(f"{action}: {' '.join(errors) or 'no reason given'}")
+    return release.parse(lines[-1])
+
+
+def _check(state: State, host: Host, arguments: Arguments) -> bool:
+    logger.info(f"{host.print_prefix}looking at the release while the old one serves ...")
+    given = QuoteString(json.dumps({**asdict(arguments), "child": Path(checks_child.__file__).read_text()}))
+    script = QuoteString(Path(checks.__file__).read_text())
+    _, lines, errors = onbox.run(host, StringCommand("printf %s", given, "| python3 -I -c", script))
+    if not lines:
+        logger.error(f"{host.print_prefix}{' '.join(errors) or 'the release cannot be looked at: no reason given'}")
+        return False
+    said = json.loads(lines[-1])
+    for finding in said["findings"]:
+        todo = f"\n  to do:  {finding['todo']}" if finding["todo"] else ""
+        logger.error(f"{host.print_prefix}{finding['check']}: {finding['found']}{todo}")
+    if said["findings"]:
+        logger.error(f"{host.print_prefix}nothing was switched: what served before serves on")
+        return False
+    logger.info(f"{host.print_prefix}nothing speaks against it ({said['took_s']} s)")
+    return True
+
+
+def _switch(state: State, host: Host, arguments: dict[str, Any], asked: list[dict[str, Any]]) -> bool:
+    watch.begin(host, asked)
+    logger.info(f"{host.print_prefix}switching to release {arguments['digest']}")
+    try:
+        act(host, "switch", arguments)
+    except OperationError as error:
+        logger.error(f"{host.print_prefix}{error}")
+        return False
+    return True

@@ -1,0 +1,47 @@
+"""Measure from the clients' side how long a switch takes: ask all along, from before it until the server is ready."""
+
+import json
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyinfra.api import Host, QuoteString, StringCommand
+
+from gpubox.operations import onbox
+from gpubox.server import watch
+
+_watching: WeakKeyDictionary[Any, tuple[Any, Any, Any]] = WeakKeyDictionary()
+
+
+def begin(host: Host, asked: list[dict[str, Any]]) -> None:
+    """Ask from now on. It ends with the run, however that ends.
+
+    + asked: arguments of the probe, of the release that serves and of the one that will
+    """
+    end(host)
+    script = QuoteString(Path(watch.__file__).read_text())
+    opened = onbox.channels(host, StringCommand("python3 -I -c", script))
+    if opened is None:
+        return
+    opened[0].write(json.dumps(asked) + "\n")
+    opened[0].flush()
+    _watching[host.connector.host] = opened
+
+
+def end(host: Host) -> str | None:
+    """Ask no more; what was seen, for people. None: nobody asked."""
+    opened = _watching.pop(host.connector.host, None)
+    if opened is None:
+        return None
+    opened[0].channel.shutdown_write()
+    line = opened[1].readline()
+    return said(json.loads(line)) if line.startswith("{") else None
+
+
+def said(seen: dict[str, Any]) -> str:
+    """What gpubox.server.watch printed, for people."""
+    if seen["downtime_s"] is not None:
+        return f"downtime {seen['downtime_s']} s: from the last good answer before to the first one after"
+    if seen["failures"] == 0:
+        return f"no downtime: {seen['answers']} answers, none failed"
+    return f"no answer before or after: {seen['answers']} good ones, {seen['failures']} failed"
