@@ -1,0 +1,71 @@
+"""A redacted archive for a bug report: the checks, the profile, the log's end; no key, no address, no host's name."""
+
+import io
+import json
+import re
+import tarfile
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+import yaml
+
+from gpubox.bench.onbox import secrets
+from gpubox.doctor.examine import Report
+from gpubox.errors import GpuboxError
+
+_LOOKS_SECRET = re.compile(r"\b(hf_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|ghp_[A-Za-z0-9]{8,}|Bearer\s+\S+)")
+_ADDRESS = re.compile(
+    r"\b(?!127\.0\.0\.1\b|0\.0\.0\.0\b)(?:\d{1,3}\.){3}\d{1,3}\b|\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b"
+)
+_HOME = re.compile(r"(/home/|/Users/)[^/\s]+")
+_MAIL = re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.]+\b")
+
+
+def write(reports: Iterable[Report], path: Path) -> None:
+    """The archive at `path`, a .tar.gz for its owner alone. Error: something lies there."""
+    if path.exists():
+        raise GpuboxError(f"{path} is there", "a new file")
+    listed = list(reports)
+    redact = Redactor([report.box.name for report in listed] + [report.box.address for report in listed])
+    checks = [check.as_json() for report in listed for check in report.checks]
+    texts = {
+        "doctor.json": json.dumps({"gpubox": version("gpubox"), "checks": checks}, indent=1),
+        **{f"{redact(report.box.name)}/profile.yaml": _profile(report) for report in listed},
+        **{f"{redact(report.box.name)}/log.txt": "\n".join(secrets.lines(report.log)) for report in listed},
+    }
+    content = {name: redact(text).encode() for name, text in texts.items()}
+    with path.open("xb") as file:
+        path.chmod(0o600)
+        with tarfile.open(fileobj=file, mode="w:gz") as archive:
+            for name, data in content.items():
+                entry = tarfile.TarInfo(f"gpubox-doctor/{name}")
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
+
+
+class Redactor:
+    """Puts the same word for the same name or address everywhere, so that a reader can still follow."""
+
+    def __init__(self, hosts: Iterable[str]) -> None:
+        self._known: dict[str, str] = {}
+        for number, name in enumerate(dict.fromkeys(hosts), 1):
+            self._known[name] = f"host-{number}"
+
+    def __call__(self, text: str) -> str:
+        """The text without what is secret or tells who it is of."""
+        text = _LOOKS_SECRET.sub(secrets.MASK, text)
+        for name in sorted(self._known, key=len, reverse=True):
+            text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", self._known[name], text)
+        text = _ADDRESS.sub(lambda found: self._address(found.group()), text)
+        return _MAIL.sub("(mail)", _HOME.sub(r"\1user", text))
+
+    def _address(self, address: str) -> str:
+        return self._known.setdefault(address, f"address-{len(self._known) + 1}")
+
+
+def _profile(report: Report) -> str:
+    """As the deploy sees it, after `extends`; a secret in it is a finding of its own, and masked here."""
+    values = report.box.profile.model_dump(exclude_defaults=True)
+    values["environment"] = secrets.environment(report.box.profile.environment)
+    return yaml.safe_dump(values, sort_keys=False)

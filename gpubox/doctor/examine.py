@@ -1,0 +1,66 @@
+"""All checks of some boxes, hosts side by side."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from gpubox.doctor import above, ask, judge, look
+from gpubox.doctor.check import Check
+from gpubox.doctor.look import Looks
+from gpubox.errors import GpuboxError
+from gpubox.inventory import Box, Inventory
+
+AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Report:
+    """One box: its checks in order, and the log's last lines for a bundle."""
+
+    box: Box
+    checks: list[Check]
+    log: list[str]
+
+
+def examine(inventory: Inventory, boxes: Iterable[Box]) -> list[Report]:
+    """Two round trips to each box; to its hypervisor one, beside the first."""
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return list(pool.map(lambda box: _report(inventory, box), boxes))
+
+
+def _report(inventory: Inventory, box: Box) -> Report:
+    deploy = f"pyinfra -y {inventory.path} deploy.py"
+    held = inventory.hypervisors.get(box.settings.hypervisor or "")
+    checks = judge.static(box)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        first = pool.submit(_looked, lambda: look.box(box))
+        beside = pool.submit(_looked, lambda: look.hypervisor(held, box)) if held else None
+        looks, hyper = first.result(), beside.result() if beside else None
+    if held is not None and hyper is not None:
+        checks.append(_of(box, "hypervisor", hyper, lambda looks: above.check(held, box, looks, deploy)))
+    if isinstance(looks, GpuboxError):
+        return Report(box, [*checks, _unreached(box, looks)], [])
+    checks.append(Check(box.name, "ssh", "pass", f"{box.address} answers"))
+    checks += judge.checks(box, looks, deploy)
+    answered = _looked(lambda: look.endpoint(box))
+    checks.append(_of(box, "endpoint", answered, lambda looks: ask.endpoint(box, looks)))
+    checks.append(_of(box, "performance", answered, lambda looks: ask.performance(box, looks)))
+    log = [] if isinstance(answered, GpuboxError) else answered.answers["log"].text.splitlines()
+    return Report(box, checks, log)
+
+
+def _looked(take: Callable[[], Looks]) -> Looks | GpuboxError:
+    try:
+        return take()
+    except GpuboxError as error:
+        return error
+
+
+def _of(box: Box, name: str, looks: Looks | GpuboxError, judged: Callable[[Looks], Check]) -> Check:
+    if isinstance(looks, GpuboxError):
+        return Check(box.name, name, "unknown", looks.found, looks.needed, looks.todo)
+    return judge.told_or_not(box.name, name, lambda: judged(looks))
+
+
+def _unreached(box: Box, error: GpuboxError) -> Check:
+    return Check(box.name, "ssh", "unknown", error.found, error.needed, error.todo)

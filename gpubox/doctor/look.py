@@ -1,0 +1,112 @@
+"""What is asked of a box and of its hypervisor: the facts of the deploy itself, each host in one script."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pyinfra.api import FactBase, StringCommand
+
+from gpubox import ssh
+from gpubox.doctor import speed
+from gpubox.errors import CannotTellError
+from gpubox.facts.apt import AptFact
+from gpubox.facts.base import BaseFact
+from gpubox.facts.cuda import CudaFact
+from gpubox.facts.driver import DriverFact
+from gpubox.facts.hypervisor import HypervisorState
+from gpubox.facts.model import Model
+from gpubox.facts.service import ServiceFact
+from gpubox.facts.venv import PythonEnv
+from gpubox.facts.weights import Weights
+from gpubox.hypervisor.probe import Answer, answers, script
+from gpubox.inventory import Box, Hypervisor
+from gpubox.onboard import questions
+from gpubox.server import probe
+from gpubox.server.release import venv_path
+from gpubox.server.service import UNIT, service_of, venv_of, weights_of
+
+T = TypeVar("T")
+_LOG_LINES = 400
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The answers of a host by question: what `questions` of gpubox.onboard asks, and the facts of the deploy."""
+
+    answers: Mapping[str, Answer]
+
+    def fact(self, fact: FactBase[T], name: str) -> T:
+        """The fact's value. Error: cannot tell, when its command failed or its output is not what it reads."""
+        answer = self.answers[name]
+        text = answer.expect(0, what=f"the look at {name}")
+        try:
+            return fact.process(text.splitlines())
+        except (ValueError, LookupError, TypeError) as error:
+            raise CannotTellError(f"the look at {name} gave something else: {error}") from error
+
+
+def box(box: Box) -> Looks:
+    """The first round trip: the state of a box."""
+    return Looks(_asked(box.address, box.connection, {**questions.BOX, **_facts(box)}))
+
+
+def endpoint(box: Box) -> Looks:
+    """The second: one look of the probe, two timed completions when that is good, the log's last lines."""
+    wish = service_of(box).probe
+    ask = _python(Path(probe.__file__), {**wish, "timeout_s": 0})
+    timed: dict[str, Any] = {key: value for key, value in wish.items() if key in {"url", "model", "api_key_file"}}
+    return Looks(
+        _asked(
+            box.address,
+            box.connection,
+            {
+                "ready": f"{ask} && {_python(Path(speed.__file__), timed)}",
+                "log": f"journalctl --no-pager -q -o short-iso -n {_LOG_LINES} -u {shlex.quote(UNIT)} 2>&1",
+            },
+        )
+    )
+
+
+def hypervisor(above: Hypervisor, box: Box) -> Looks:
+    """What the hypervisor says of itself and of the box's container; beside the first round trip."""
+    asked = dict(questions.GPUS)
+    if container := box.settings.container:
+        asked["container"] = _shell(HypervisorState().command(kind=container.kind, container=container.name))
+    return Looks(_asked(str(above.connection.get("ssh_hostname", above.name)), above.connection, asked))
+
+
+def _facts(box: Box) -> dict[str, str]:
+    base, venv, wish = box.settings.base, venv_path(venv_of(box)), service_of(box)
+    found: dict[str, str | StringCommand] = {
+        "base": BaseFact().command(names=base.packages, paths=[], sysctls=list(base.sysctls)),
+        "sources": AptFact().command(keyrings=()),
+        "cuda": CudaFact().command(wish=box.settings.cuda),
+        "libraries": DriverFact().command(names=()),
+        "python-env": PythonEnv().command(path=venv, beside=f"{venv}.absent", paths=[]),
+        "service": ServiceFact().command(
+            unit=UNIT, paths=[file.path for file in wish.files], venv_link=box.settings.venv_path
+        ),
+    }
+    weights = weights_of(box)
+    found["model"] = (
+        Model().command(path=box.profile.model_path)
+        if weights is None
+        else Weights().command(venv=venv, arguments=weights)
+    )
+    return {name: _shell(command) for name, command in found.items()}
+
+
+def _shell(command: str | StringCommand) -> str:
+    return command.get_raw_value() if isinstance(command, StringCommand) else command
+
+
+def _python(path: Path, arguments: dict[str, Any]) -> str:
+    """Shell text that runs a file of ours there with its arguments on stdin; nothing is left on the box."""
+    return f"printf %s {shlex.quote(json.dumps(arguments))} | python3 -I -c {shlex.quote(path.read_text())}"
+
+
+def _asked(address: str, connection: Mapping[str, Any], asked: dict[str, str]) -> dict[str, Answer]:
+    return answers(ssh.run(address, connection, script(asked), timeout_s=300).splitlines())

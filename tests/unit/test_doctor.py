@@ -1,0 +1,160 @@
+"""The doctor's words: stable JSON, exit codes, answers judged, records compared, bundles without secrets."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from gpubox import inventory
+from gpubox.bench import record
+from gpubox.cli.doctor import command
+from gpubox.doctor import ask, bundle, judge
+from gpubox.doctor.check import Check, exit_code
+from gpubox.doctor.examine import Report
+from gpubox.doctor.look import Looks
+from gpubox.doctor.show import show
+from gpubox.hypervisor.probe import Answer
+from gpubox.inventory import Box
+from gpubox.rules.finding import Finding
+
+
+@pytest.fixture(scope="module")
+def box() -> Box:
+    return inventory.load().box("gpu01")
+
+
+def answered(*lines: dict[str, Any]) -> Looks:
+    return Looks({"ready": Answer(0, "\n".join(json.dumps(line) for line in lines))})
+
+
+def named(folder: Path, name: str, tpot_ms: float, **more: Any) -> None:
+    latency = record.Latency(median=tpot_ms)
+    row = record.Row(concurrency=1, tpot_ms=latency)
+    values = {"label": "gpu01", "server": record.Server(profile="tiny-cpu"), **more}
+    (folder / name).mkdir(parents=True)
+    record.save(record.Record(id=name, rows=[row], **values), folder / name / "record.json")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [
+        (["pass", "pass"], 0),
+        (["pass", "warn"], 0),
+        (["pass", "unknown", "warn"], 2),
+        (["unknown", "fail"], 1),
+        ([], 0),
+    ],
+)
+def test_exit_codes(statuses: list[Any], code: int) -> None:
+    assert exit_code(Check("h", "x", status, "") for status in statuses) == code
+
+
+def test_the_json_of_a_check_keeps_its_names() -> None:
+    assert list(Check("h", "x", "fail", "f", "n", "c").as_json()) == ["host", "id", "status", "found", "needed", "cure"]
+
+
+@pytest.mark.parametrize(
+    ("event", "status", "said"),
+    [
+        ({"event": "ready", "at_s": 0.1}, "pass", "known answer"),
+        ({"event": "failed", "cause": "the unit is failed"}, "fail", "the unit is failed"),
+        ({"event": "cannot-tell", "cause": "no systemctl"}, "unknown", "no systemctl"),
+    ],
+)
+def test_the_probes_last_event_is_the_answer(box: Box, event: dict[str, Any], status: str, said: str) -> None:
+    check = ask.endpoint(box, answered({"event": "phase", "phase": "load"}, event))
+    assert check.status == status
+    assert said in check.found
+
+
+def test_a_probe_that_says_nothing_cannot_be_told(box: Box) -> None:
+    assert ask.endpoint(box, answered()).status == "unknown"
+
+
+@pytest.mark.parametrize(("tpot_s", "status"), [(0.010, "pass"), (0.014, "pass"), (0.016, "warn")])
+def test_speed_is_compared_with_the_newest_record(box: Box, tmp_path: Path, tpot_s: float, status: str) -> None:
+    named(tmp_path, "20260101T000000Z-gpu01", 1.0)
+    named(tmp_path, "20260301T000000Z-gpu01", 10.0)
+    named(tmp_path, "20260401T000000Z-gpu09", 99.0, label="gpu09")
+    named(tmp_path, "20260501T000000Z-gpu01", 99.0, server=record.Server(profile="other"))
+    check = ask.performance(box, answered({"event": "ready"}, {"tpot_s": tpot_s}), tmp_path)
+    assert check.status == status
+    assert "20260301T000000Z-gpu01" in check.found
+
+
+def test_without_a_record_it_says_how_to_make_one(box: Box, tmp_path: Path) -> None:
+    check = ask.performance(box, answered({"event": "ready"}, {"tpot_s": 0.01}), tmp_path)
+    assert (check.status, check.cure) == ("warn", "gpubox bench gpu01 makes one")
+
+
+def test_without_an_answer_there_is_no_speed(box: Box, tmp_path: Path) -> None:
+    assert ask.performance(box, answered({"event": "failed"}), tmp_path).status == "unknown"
+
+
+def test_an_output_that_is_no_answer_cannot_be_told(box: Box) -> None:
+    looks = Looks({name: Answer(0, "what?\n") for name in ("base", "cuda", "service")})
+    for name in looks.answers:
+        check = judge.told_or_not("h", name, lambda: judge._host(box, looks, None, ""))  # type: ignore[arg-type]  # not read
+        assert check.status == "unknown"
+
+
+def test_a_broken_rule_is_a_line_of_its_own() -> None:
+    finding = Finding("memory-fit", "error", "h", "too big", "smaller", "change it", ())
+    told = judge._rules("h", "static", [finding, Finding("x", "info", "h", "", "", "", ())])
+    assert [(check.id, check.status) for check in told] == [("static.memory-fit", "fail")]
+
+
+CHECKS = [
+    Check("gpu01", "static", "pass", "no rule is broken"),
+    Check("gpu01", "driver", "fail", "word " * 30, "a driver that answers", "run it " * 20),
+]
+
+
+def test_lines_fit_80_columns_of_a_terminal() -> None:
+    out = io.StringIO()
+    show(CHECKS, Console(file=out, force_terminal=True, width=80, color_system=None))
+    assert [line for line in out.getvalue().splitlines() if len(line.rstrip()) > 80] == []
+    assert "  FAIL    driver" in out.getvalue()
+
+
+def test_a_pipe_gets_one_line_a_field_without_colour() -> None:
+    out = io.StringIO()
+    show(CHECKS, Console(file=out, width=80))
+    lines = out.getvalue().splitlines()
+    assert "\x1b" not in out.getvalue()
+    assert len(lines) == 6
+    assert lines[-1] == "1 pass, 1 fail"
+
+
+def test_no_color_has_no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = io.StringIO()
+    show(CHECKS, Console(file=out, force_terminal=True, width=80))
+    assert "\x1b[31m" not in out.getvalue()
+    assert "\x1b[1;31m" not in out.getvalue()
+
+
+def test_neither_host_nor_all_is_a_question_back() -> None:
+    assert "HOST or --all" in CliRunner().invoke(command, []).output
+
+
+def test_a_bundle_tells_nobody_who_it_is_of(box: Box, tmp_path: Path) -> None:
+    log = [
+        "server_args=ServerArgs(api_key='hunter2', host='0.0.0.0')",
+        "token hf_abcdefghijklmnop of root@gpu01 at 10.87.0.11, gateway 10.87.0.1, file /home/jane/x",
+    ]
+    checks = [Check("gpu01", "ssh", "pass", "10.87.0.11 answers")]
+    path = tmp_path / "b.tar.gz"
+    bundle.write([Report(box, checks, log)], path)
+    with tarfile.open(path) as archive:
+        texts = {m.name: archive.extractfile(m).read().decode() for m in archive.getmembers()}  # type: ignore[union-attr]  # files
+    whole = "\n".join([*texts, *texts.values()])
+    assert [word for word in ("hunter2", "hf_abc", "gpu01", "10.87", "jane") if word in whole] == []
+    assert "0.0.0.0" in whole  # noqa: S104 - a text that is read
+    assert json.loads(texts["gpubox-doctor/doctor.json"])["checks"][0]["host"] == "host-1"
+    assert path.stat().st_mode & 0o777 == 0o600
