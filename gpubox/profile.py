@@ -38,7 +38,7 @@ class KnownAnswer(Model):
     prompt: str
     """As a user would ask it."""
     answer: str
-    """What the answer must contain."""
+    """The whole answer; white space around it does not count."""
 
 
 class Reason(Model):

@@ -18,9 +18,10 @@ from gpubox.catalog import release
 from gpubox.errors import GpuboxError
 from gpubox.inventory import Box
 from gpubox.profile import Profile
+from gpubox.rules import registry
 from gpubox.rules.facts import BoxFacts
 from gpubox.server import command, systemd
-from gpubox.settings import BoxSettings
+from gpubox.settings import BoxSettings, Cuda, Override
 from gpubox.templates import render
 from tests.unit.test_systemd import read
 
@@ -58,6 +59,17 @@ FACTS = st.none() | st.builds(
     heads=st.none() | st.integers(1, 300),
 )
 
+VERSION = st.sampled_from(["12.8", "13.1", "9", ""]) | TEXT
+BOXES = st.builds(
+    BoxSettings,
+    profile=TEXT,
+    gpus=st.just("all") | st.lists(st.integers() | TEXT, max_size=3),
+    cuda=st.builds(Cuda, toolkits=st.lists(VERSION, min_size=1, max_size=3), default=VERSION),
+    overrides=st.lists(
+        st.builds(Override, rule=st.sampled_from([*registry.rules()]) | TEXT, reason=st.just("a reason of mine"))
+    ),
+)
+
 
 @st.composite
 def profiles(draw: st.DrawFn) -> Profile:
@@ -67,9 +79,9 @@ def profiles(draw: st.DrawFn) -> Profile:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(profiles(), FACTS)
-def test_a_check_never_ends_in_a_traceback(wish: Profile, facts: BoxFacts | None) -> None:
-    box = Box("box", BoxSettings(profile=wish.name), wish, stack.load(wish.stack))
+@given(profiles(), BOXES, FACTS)
+def test_a_check_never_ends_in_a_traceback(wish: Profile, wishes: BoxSettings, facts: BoxFacts | None) -> None:
+    box = Box("box", wishes, wish, stack.load(wish.stack))
     for finding in rules.check(box, facts):
         assert finding.found
 

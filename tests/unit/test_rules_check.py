@@ -2,16 +2,18 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from gpubox import paths, profile, rules, stack
+from gpubox.cli.check import command as cli
 from gpubox.inventory import Box
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Finding, Severity
@@ -117,11 +119,9 @@ def test_more_than_ten_mistakes_are_all_told_in_one_run_below_1500_ms(tmp_path: 
     inventory = tmp_path / "inventory.py"
     inventory.write_text(INVENTORY)
     program = [str(Path(sys.executable).with_name("gpubox")), "check", "--json", "--inventory", str(inventory)]
-    best = 9.0
-    for _ in range(3):  # the best of three: other tests run beside this one
-        start = time.perf_counter()
-        done = subprocess.run(program, capture_output=True, text=True, env={**os.environ, "GPUBOX_ROOT": str(tmp_path)})
-        best = min(best, time.perf_counter() - start)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(program, capture_output=True, text=True, env={**os.environ, "GPUBOX_ROOT": str(tmp_path)})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = json.loads(done.stdout)
     assert done.returncode == 1
     assert {(one["host"], one["rule"]) for one in found} >= MISTAKES
@@ -129,4 +129,18 @@ def test_more_than_ten_mistakes_are_all_told_in_one_run_below_1500_ms(tmp_path: 
     assert any("tiny-cpuu" in problem for problem in problems)
     assert any("vram: unknown key" in problem for problem in problems)
     assert "abcdef" not in done.stdout
-    assert best < 1.5
+    # CPU seconds: on an idle machine the wall clock says the same, on a busy one it says how busy that is.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["--host", "gpu01"], 0, "1 boxes"),
+        (["--host", "gpu99"], 1, "no GPU box 'gpu99'"),
+        (["--inventory", "/no/such.py"], 1, "no inventory"),
+    ],
+)
+def test_the_command(arguments: list[str], code: int, told: str) -> None:
+    done = CliRunner().invoke(cli, arguments)
+    assert (done.exit_code, told in done.output) == (code, True), done.output
