@@ -68,6 +68,16 @@ def reset(name: str) -> None:
     click.echo(f"{name} is bare again after {lifecycle.reset(name):.1f} s")
 
 
+@command.command("hardware")
+@click.argument("name")
+@click.argument("described", metavar="HARDWARE")
+@click.option("--driver", metavar="VERSION", help="Another version of the kernel module than the description's.")
+def box_hardware(name: str, described: str, driver: str | None) -> None:
+    """Let the box NAME see HARDWARE instead of the lab's; the lab's own name takes it back."""
+    changed = lifecycle.give_hardware(name, described, driver)
+    click.echo(f"{name} sees {described} (stand-in)" if changed else "nothing changed")
+
+
 @command.command(hidden=True)
 def remajor() -> None:
     """Give the stand-in driver new dynamic majors, as after a reload (for tests of stale passthrough)."""

@@ -91,6 +91,6 @@ class DriverFact(FactBase[DriverState]):
             module=driver.module_version("\n".join(found["module"].lines)),
             libraries={name: sorted(set(versions)) for name, versions in libraries.items()},
             packages=dpkg.parse(found["packages"].lines),
-            offers=offers,
+            offers={name: list(dict.fromkeys(versions)) for name, versions in offers.items()},
             files=files.parse(found["files"].lines),
         )

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gpubox.lab import cuda_debs, debs, paths, shell
+from gpubox.lab import cuda_debs, debs, driver_debs, elf, nvidia_smi, paths, shell
 
 _ARCHIVE = Path("cuda/debian12/x86_64")
 _RELEASE = {"Origin": "NVIDIA", "Label": "NVIDIA CUDA", "Architectures": "amd64", "Suite": "", "Codename": ""}
@@ -21,7 +21,7 @@ def ensure(say: shell.OnLine) -> bool:
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=paths.state()) as work:
         archive = Path(work) / _ARCHIVE
         archive.mkdir(parents=True)
-        for deb in cuda_debs.all_debs(key, _wheels(say)):
+        for deb in [*cuda_debs.all_debs(key, _wheels(say)), *driver_debs.all_debs()]:
             say(deb.name)
             debs.build(deb, archive, say)
         _index(archive)
@@ -34,9 +34,11 @@ def ensure(say: shell.OnLine) -> bool:
 
 def _recipe() -> str:
     """A digest of the code and data that the packages come from, and of the signing key."""
-    sources = [Path(cuda_debs.__file__), Path(debs.__file__), Path(__file__), *cuda_debs.wheel_locks().values()]
+    modules = (cuda_debs, debs, driver_debs, elf, nvidia_smi)
+    sources = [Path(__file__), *(Path(str(module.__file__)) for module in modules), *cuda_debs.wheel_locks().values()]
     sources += [paths.files() / "nvcc-12.8", *_key_home().glob("pubring.kbx")]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    versions = " ".join(driver_debs.versions()).encode()
+    return hashlib.sha256(b"".join([versions, *(path.read_bytes() for path in sources)])).hexdigest()
 
 
 def _wheels(say: shell.OnLine) -> dict[str, Path]:

@@ -98,14 +98,15 @@ def hypervisor_mounts(
     ]
 
 
-def box_mounts(name: str, folders: Sequence[Path]) -> list[Mount]:
-    """What a box sees of pve01 beyond its own disk."""
+def box_mounts(name: str, folders: Sequence[Path], own_hardware: bool = False) -> list[Mount]:
+    """What a box sees of pve01 beyond its own disk; `own_hardware`: that of `gpubox lab hardware`, not the lab's."""
+    hardware = f"{HARDWARE_INSIDE}/of/{name}" if own_hardware else HARDWARE_INSIDE
     return [
-        Mount(HARDWARE_INSIDE, HARDWARE_INSIDE),
+        Mount(hardware, HARDWARE_INSIDE),
         Mount(f"{CACHE_INSIDE}/apt/{name}", "/var/cache/apt/archives", writable=True),
         Mount(f"{CACHE_INSIDE}/uv", "/root/.cache/uv", writable=True),
         *(Mount(str(folder), str(folder)) for folder in folders),
-        *stand_in_mounts(HARDWARE_INSIDE),
+        *stand_in_mounts(hardware),
     ]
 
 

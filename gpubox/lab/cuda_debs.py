@@ -13,6 +13,7 @@ from gpubox.lab.debs import Deb
 
 REPOSITORY = "http://10.87.0.10:8080/cuda/debian12/x86_64/"
 _TARGETS = "targets/x86_64-linux"
+_NO_CURAND = '#error "STAND-IN of the gpubox practice machine: a header without CURAND behind it"\n'
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ def _toolkit(toolkit: Toolkit) -> str:
 
 
 def _parts(toolkit: Toolkit) -> tuple[str, ...]:
-    return (f"cuda-compiler-{toolkit.dashed}", f"cuda-cudart-dev-{toolkit.dashed}")
+    dashed = toolkit.dashed
+    return (f"cuda-compiler-{dashed}", f"cuda-cudart-dev-{dashed}", f"libcurand-dev-{dashed}")
 
 
 def _major_config(toolkit: Toolkit) -> Deb:
@@ -169,6 +171,13 @@ def _runtime(toolkit: Toolkit) -> list[Deb]:
             (f"cuda-cudart-{dashed}", f"cuda-crt-{dashed}", f"cuda-cccl-{dashed}"),
             trees=headers | static,
             links={f"{libraries}/libcudart.so": shared},
+        ),
+        Deb(
+            f"libcurand-dev-{dashed}",
+            toolkit.cudart,
+            "CURAND native dev links, headers",
+            (f"cuda-toolkit-{dashed}-config-common",),
+            texts={f"{toolkit.home}/{_TARGETS}/include/curand_kernel.h": _NO_CURAND},
         ),
     ]
 

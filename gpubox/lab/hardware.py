@@ -72,8 +72,19 @@ def install(name: str, boxed_off: frozenset[int] = frozenset()) -> bool:
     kernel = without_nvidia(Path("/proc/devices").read_text())
     now = current()
     wanted = now["majors"] if now.get("name") == name and not boxed_off else hardware.majors
-    majors = choose_majors(wanted, used_majors(kernel) | boxed_off)
-    live = paths.hardware()
+    return _write(paths.hardware(), name, hardware, kernel, choose_majors(wanted, used_majors(kernel) | boxed_off))
+
+
+def install_for(box: str, name: str, driver: str | None = None) -> bool:
+    """Make one box see `name` instead, with the lab's majors, and with another driver version if one is given."""
+    hardware = load(name)
+    if driver is not None:
+        hardware = hardware.model_copy(update={"driver": hardware.driver.model_copy(update={"version": driver})})
+    kernel = without_nvidia(Path("/proc/devices").read_text())
+    return _write(paths.hardware_of(box), name, hardware, kernel, current()["majors"])
+
+
+def _write(live: Path, name: str, hardware: Hardware, kernel: str, majors: dict[str, int]) -> bool:
     changed = overwrite(live / "live.json", json.dumps(live_state(name, hardware, majors), indent=1))
     changed |= overwrite(live / "proc-devices", proc_devices(kernel, majors))
     changed |= overwrite(live / "nodes", node_list(len(hardware.cards), majors))
@@ -83,7 +94,7 @@ def install(name: str, boxed_off: frozenset[int] = frozenset()) -> bool:
     parameter = live / "sys-module/nvidia_uvm/parameters/uvm_disable_hmm"
     if not parameter.exists():  # its value belongs to the "driver": see files/pve/lab-driver
         changed |= overwrite(parameter, "N\n")
-    return changed | _cards_in_proc(hardware)
+    return changed | _cards_in_proc(live, hardware)
 
 
 def current() -> dict[str, Any]:
@@ -170,9 +181,9 @@ def _folder() -> Path:
     return Path(__file__).parent / "hardware"
 
 
-def _cards_in_proc(hardware: Hardware) -> bool:
+def _cards_in_proc(live: Path, hardware: Hardware) -> bool:
     """Each card's /proc/driver/nvidia/gpus/ADDRESS/information; addresses of other hardware are removed."""
-    folder = paths.hardware() / "proc-driver/nvidia/gpus"
+    folder = live / "proc-driver/nvidia/gpus"
     changed, present = False, set()
     for minor, card in enumerate(hardware.cards):
         merged = hardware.card | card

@@ -90,6 +90,29 @@ def reset(name: str) -> float:
     return time.monotonic() - begun
 
 
+def give_hardware(name: str, described: str, driver: str | None = None) -> bool:
+    """Make the box `name` see other hardware than the lab has; the lab's own without `driver` takes it back.
+
+    The box is restarted when it must look elsewhere; another driver version on the same card appears at once, as after
+    an update of the hypervisor. Whether anything changed.
+    """
+    lab = _existing(name)
+    if name == _PVE:
+        raise GpuboxError(f"{_PVE} owns the lab's hardware", "a box", "gpubox lab up --hardware NAME")
+    with _locked():
+        if described == lab.hardware and driver is None:
+            shutil.rmtree(paths.hardware_of(name), ignore_errors=True)
+            changed = False
+        else:
+            changed = hardware.install_for(name, described, driver)
+        if not roots.refresh_box(name):
+            return changed
+        lxc.stop(name)
+        lxc.start(name)
+        lxc.wait_for_ssh([name])
+    return True
+
+
 def remajor() -> dict[str, int]:
     """New dynamic majors, as after a driver reload: /proc/devices everywhere and the nodes in pve01 change."""
     _existing(_PVE)

@@ -29,6 +29,11 @@ def hardware() -> Path:
     return state() / "hardware"
 
 
+def hardware_of(box: str) -> Path:
+    """The live state of one box that was given hardware of its own; none there: it sees the lab's."""
+    return hardware() / "of" / box
+
+
 def ssh() -> Path:
     """Keys: id_ed25519 for the way in, known_hosts, and host/ with each box's stable host key."""
     return state() / "ssh"

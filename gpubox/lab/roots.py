@@ -19,9 +19,14 @@ def ensure_box(name: str, stack: Stack) -> bool:
     if _stands(folder):
         return False
     fresh = _fresh(folder, name, stack)
-    write(fresh / "lab.conf", containers.box_lab(containers.box_mounts(name, _shared())))
+    write(fresh / "lab.conf", _lab_part(name))
     write(fresh / "config", containers.box(name, stack, network.default_link()[1]))
     return _put(fresh, folder)
+
+
+def refresh_box(name: str) -> bool:
+    """The lab's own part of an existing box's configuration as it is now; whether it changed."""
+    return write(paths.boxes() / name / "lab.conf", _lab_part(name))
 
 
 def ensure_hypervisor(stack: Stack) -> bool:
@@ -81,6 +86,11 @@ def _put(fresh: Path, folder: Path) -> bool:
     discard(folder)
     fresh.rename(folder)
     return True
+
+
+def _lab_part(name: str) -> str:
+    own = paths.hardware_of(name).is_dir()
+    return containers.box_lab(containers.box_mounts(name, _shared(), own))
 
 
 def _shared() -> list[Path]:

@@ -1,5 +1,6 @@
 """CUDA: names, sources, the fact's text in, operations' commands out."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -211,3 +212,15 @@ def test_the_keyrings_own_list_goes_and_ours_stands() -> None:
 
 def _digest(file: OwnedFile) -> str:
     return sha256(file.data).hexdigest()
+
+
+@pytest.mark.pain("P20")
+def test_no_step_after_this_one_installs_packages() -> None:
+    """The default is chosen after the last package operation of a run: each may choose anew."""
+    steps = re.findall(r"^    .*?\b(\w+)\(this", (paths.root() / "deploy.py").read_text(), re.M)
+    after = steps[steps.index("cuda") + 1 :]
+    assert after
+    for step in after:
+        text = (paths.root() / "tasks" / f"{step}.py").read_text()
+        assert "operations.packages" not in text, step
+        assert "operations.apt" not in text, step
