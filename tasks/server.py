@@ -3,11 +3,14 @@
 from functools import partial
 
 from gpubox.deploy import step
+from gpubox.facts.handover import HandoverFact, Running
 from gpubox.facts.once import read
 from gpubox.facts.service import ServiceFact
 from gpubox.inventory import Box
 from gpubox.operations.files import owned_files
+from gpubox.operations.handover import handed_over
 from gpubox.operations.release import checked, switched
+from gpubox.server.handover import LAUNCHER
 from gpubox.server.service import UNIT, checks_of, service_of
 
 
@@ -17,8 +20,12 @@ def server(box: Box) -> None:
     wish, link = service_of(box), box.settings.venv_path
     paths = [file.path for file in wish.release_files]
     look = partial(read, ServiceFact, unit=UNIT, paths=paths, venv_link=link)
-    digest = wish.release.digest
+    digest, flags = wish.release.digest, wish.argv[wish.argv.index(LAUNCHER) + 1 :]
+
+    def replaced() -> Running:
+        return Running() if look().serves(digest) else read(HandoverFact, flags=flags, unit=UNIT)
 
     owned_files(name=f"Release {digest}", files=wish.release_files, look=lambda: look().files)
-    checked(name="Checks before a switch", digest=digest, arguments=checks_of(box, wish), look=look)
+    checked(name="Checks before a switch", digest=digest, arguments=checks_of(box, wish), look=look, replaced=replaced)
+    handed_over(name="The same server, run by hand", flags=flags, unit=UNIT, look=replaced)
     switched(name=f"{UNIT} runs it", unit=UNIT, digest=digest, venv_link=link, probe=wish.probe, look=look)

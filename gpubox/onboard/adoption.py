@@ -27,6 +27,8 @@ class Adopted:
     flags: dict[str, FlagValue]
     environment: dict[str, str]
     python_args: list[str]
+    revision: str
+    """Commit of the hub's model; empty: it lies at a path, or its commit was not found."""
     api_key: bool
     """It asks for a key, which is on its command line now."""
     hub_token: str
@@ -62,7 +64,7 @@ def adopt(server: Server, stack_name: str | None = None) -> Adopted:
     if home and home != chosen.cuda_home_path:
         notes.append(f"CUDA_HOME {home} becomes {chosen.cuda_home_path}, the toolkit of the stack {chosen.name}")
     variables = {name: value for name, value in server.environment.items() if name not in dropped}
-    return Adopted(chosen, found, variables, python_args, api_key, token, notes)
+    return Adopted(chosen, found, variables, python_args, server.revision, api_key, token, notes)
 
 
 def flags(words: list[str]) -> tuple[dict[str, FlagValue], list[str]]:
@@ -90,6 +92,8 @@ def profile_text(adopted: Adopted, summary: str, purpose: str, exposure: str | N
     + now: when it was adopted, as 2026-11-29
     """
     head: dict[str, Any] = {"summary": summary, "stack": adopted.stack.name, "purpose": purpose}
+    if adopted.revision:
+        head["model"] = {"revision": adopted.revision}
     if exposure:
         head["exposure"] = exposure
     lines = [f"# Adopted on {now} from a server that was running: its flags and environment, as they were."]

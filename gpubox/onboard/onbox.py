@@ -67,6 +67,7 @@ def _described(pid: str, argv: list[str]) -> dict[str, object]:
         "venv": str(venv or ""),
         "sglang": _version(venv, "sglang"),
         "torch": _version(venv, "torch"),
+        "revision": _revision(argv, dict(pair.split("=", 1) for pair in pairs if "=" in pair)),
     }
 
 
@@ -118,6 +119,22 @@ def _venv(program: str, folder: str, variables: dict[str, str]) -> "Path | None"
         path = variables.get("PATH", "").split(":")
         candidates = [Path(part).parent for part in path if part and Path(part, program).exists()]
     return next((venv for venv in candidates if (venv / "pyvenv.cfg").exists()), None)
+
+
+def _revision(argv: list[str], variables: dict[str, str]) -> str:
+    """The commit of the hub's model that lies in the cache; empty: the model has a path, or lies nowhere there."""
+    names = [word.partition("=")[2] or after for word, after in zip(argv, [*argv[1:], ""]) if _names_model(word)]  # noqa: B905 - old Pythons
+    home = variables.get("HF_HOME") or f"{variables.get('HOME', '/root')}/.cache/huggingface"
+    cache = Path(variables.get("HF_HUB_CACHE") or f"{home}/hub")
+    for name in names:
+        ref = cache / f"models--{name.replace('/', '--')}" / "refs" / "main"
+        if not name.startswith(("/", ".", "~")) and ref.is_file():
+            return ref.read_text().strip()
+    return ""
+
+
+def _names_model(word: str) -> bool:
+    return word.partition("=")[0] in {"--model", "--model-path"}
 
 
 def _version(venv: "Path | None", package: str) -> str:

@@ -105,6 +105,8 @@ class Server:
     sglang: str
     """Version that its environment has; empty: not found."""
     torch: str
+    revision: str = ""
+    """Commit of the hub's model in its cache; empty: a local model, or not found."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from pyinfra.api import Host, OperationError, QuoteString, State, StringCommand,
 from pyinfra.api.command import FunctionCommand
 
 from gpubox.facts import release
+from gpubox.facts.handover import Running
 from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, watch
@@ -22,18 +23,21 @@ KEEP = 3
 
 
 @operation()
-def checked(digest: str, arguments: Arguments, look: Callable[[], ServiceState]) -> Commands:
+def checked(
+    digest: str, arguments: Arguments, look: Callable[[], ServiceState], replaced: Callable[[], Running]
+) -> Commands:
     """
     Look at a release that is about to replace another, with the other still serving. A finding fails the host.
 
     + digest: the release
     + arguments: of gpubox.server.checks
     + look: gives the ServiceState of the host
+    + replaced: gives the server whose place this one takes
     """
     if look().releases.current == digest:
         host.noop(f"release {digest} is current")
         return
-    yield FunctionCommand(_check, (arguments,), {})
+    yield FunctionCommand(_check, (replace(arguments, handed_over=replaced().pids),), {})
 
 
 @operation()

@@ -46,6 +46,8 @@ class Arguments:
     """Room that shared memory must have, times the cards where there are several: SGLang's ranks and NCCL use it."""
     disk_bytes: int = 2 * GIB
     """Free space for logs and just-in-time kernels."""
+    handed_over: tuple[int, ...] = ()
+    """Processes of a server whose place the switch takes: as good as the unit's own."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def _port(arguments: Arguments) -> list[Finding]:
     sockets = {inode for port, inode in _listening() if port == arguments.port}
     for process in PROC.glob("[0-9]*") if sockets else ():
         try:
-            if not _is_units(process, arguments.unit) and sockets & {
+            if not _is_own(process, arguments) and sockets & {
                 str(link.readlink()) for link in (process / "fd").iterdir()
             }:
                 text = f"process {process.name} ({(process / 'comm').read_text().strip()}) listens on {arguments.port}"
@@ -168,9 +170,11 @@ def _listening() -> list[tuple[int, str]]:
     return found
 
 
-def _is_units(process: Path, unit: str) -> bool:
+def _is_own(process: Path, arguments: Arguments) -> bool:
     groups = (process / "cgroup").read_text().splitlines()
-    return any(unit in line.split(":", 2)[2].split("/") for line in groups)
+    if int(process.name) in arguments.handed_over:
+        return True
+    return any(arguments.unit in line.split(":", 2)[2].split("/") for line in groups)
 
 
 def _nvcc(arguments: Arguments, variables: dict[str, str]) -> list[Finding]:
@@ -223,12 +227,12 @@ def _cards(arguments: Arguments, said: dict[str, Any], variables: dict[str, str]
     first = int(said["arguments"].get("base_gpu_id") or 0)
     wanted = [order[n] if n < len(order) else n for n in range(first, first + _count(said))]
     fraction = float(said["arguments"].get("mem_fraction_static") or 0.8)
-    running = _pids(arguments.unit) != set()
+    running = _pids(arguments) != set()
     return memory_findings(cards, wanted, fraction, running)
 
 
 def _seen(arguments: Arguments) -> list[dict[str, int]]:
-    own_pids, held = _pids(arguments.unit), dict[str, dict[str, int]]()
+    own_pids, held = _pids(arguments), dict[str, dict[str, int]]()
     for uuid, pid, used in _smi("--query-compute-apps=gpu_uuid,pid,used_memory"):
         whose = "own" if pid in own_pids else "foreign"
         mib = int(used) if used.isdigit() else 1
@@ -241,11 +245,11 @@ def _seen(arguments: Arguments) -> list[dict[str, int]]:
     return found
 
 
-def _pids(unit: str) -> set[str]:
+def _pids(arguments: Arguments) -> set[str]:
     found = set()
     for process in PROC.glob("[0-9]*"):
         try:
-            if _is_units(process, unit):
+            if _is_own(process, arguments):
                 found.add(process.name)
         except OSError:  # it ended meanwhile
             continue

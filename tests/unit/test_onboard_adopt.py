@@ -104,6 +104,10 @@ def test_what_cannot_be_adopted_is_said(server: Server, said: str) -> None:
         adoption.adopt(server)
 
 
+def test_a_model_of_the_hub_keeps_the_commit_that_lies_in_its_cache() -> None:
+    assert loaded(adoption.adopt(replace(SERVER, revision="a" * 40))).model.revision == "a" * 40
+
+
 def test_another_release_on_purpose_is_noted() -> None:
     adopted = adoption.adopt(replace(SERVER, sglang="0.5.7"), "sglang-0.5.23-cu130")
     assert adopted.notes[0].startswith("SGLang 0.5.7 becomes 0.5.23")

@@ -1,0 +1,41 @@
+"""The server that somebody started by hand with the very flags that the unit is to have. One command."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyinfra.api import FactBase, QuoteString, StringCommand
+from typing_extensions import override
+
+from gpubox.server import handover
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server outside of the unit."""
+
+    pids: tuple[int, ...] = ()
+    """It, and all that it started; empty: there is none."""
+    unit: str = ""
+    """The systemd service that holds it; empty: a login's."""
+
+
+class HandoverFact(FactBase[Running]):
+    """Running, for the flags of the wished server."""
+
+    @override
+    def command(self, flags: list[str], unit: str) -> StringCommand:
+        look = command("look", flags, unit)
+        return StringCommand("if command -v python3 >/dev/null; then", look, "; else echo '{}'; fi")
+
+    @override
+    def process(self, output: list[str]) -> Running:
+        found = json.loads(output[-1])
+        return Running(tuple(found.get("pids", ())), found.get("unit", ""))
+
+
+def command(action: str, flags: list[str], unit: str) -> StringCommand:
+    """The shell command that does `action` of gpubox.server.handover; nothing is left on the box."""
+    script = QuoteString(Path(handover.__file__).read_text())
+    given = QuoteString(json.dumps({"flags": flags, "unit": unit}))
+    return StringCommand("printf %s", given, "| python3 -I -c", script, action)

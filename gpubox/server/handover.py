@@ -1,0 +1,129 @@
+"""Find the server that runs by hand with the very flags that the unit is to have, and end it. Standard library only.
+
+Run as root: `python3 -I -c SCRIPT look|end`, one JSON object on stdin: `flags` (the words after the launcher), `unit`
+(the service's own name: what it holds is never meant). Prints {"pids": [...], "unit": ...}: the server with all its
+descendants, and the systemd service that holds it; no pids: there is none. Another server than the one meant, with one
+flag that differs, is never touched. `end` stops it as it was started: its service is stopped and disabled, a process of
+a login gets SIGTERM, and after a minute SIGKILL. Exit codes: 0 done, 1 it did not end.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LAUNCHER = "sglang.launch_server"
+OURS = ("api-key", "config", "revision")
+"""Flags that gpubox gives in its own way: they may differ."""
+END_S = 60.0
+PROC = Path("/proc")
+
+
+def main() -> int:
+    """Look or end; prints what was found."""
+    asked = json.loads(sys.stdin.read())
+    found = look(asked["flags"], asked["unit"])
+    if sys.argv[1] == "end":
+        end(found)
+        left = [pid for pid in found["pids"] if _words(pid)]
+        if left:
+            print(f"processes {left} did not end", file=sys.stderr)
+            return 1
+    print(json.dumps(found))
+    return 0
+
+
+def look(flags: list[str], unit: str) -> dict:  # type: ignore[type-arg]  # plain JSON: this file runs on old Pythons too
+    """The server with these flags outside of the unit."""
+    wanted = settings(flags)
+    for pid in sorted(int(path.name) for path in PROC.iterdir() if path.name.isdigit()):
+        words = server_words(_words(pid))
+        if words is not None and settings(words) == wanted and (holder := _unit(pid)) != unit:
+            return {"pids": [pid, *_descendants(pid)], "unit": holder}
+    return {"pids": [], "unit": ""}
+
+
+def settings(words: list[str]) -> dict[str, list[str]]:
+    """Flag -> its values; what gpubox gives in its own way is left out."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for word in words:
+        if re.match(r"--[A-Za-z]", word):
+            name, equals, value = word[2:].partition("=")
+            found[name] = [value] if equals else []
+        elif name:
+            found[name].append(word)
+    return {name: values for name, values in found.items() if not _is_ours(name)}
+
+
+def server_words(argv: list[str]) -> "list[str] | None":
+    """What stands after the launcher; None: this is no SGLang."""
+    if LAUNCHER in argv and argv[argv.index(LAUNCHER) - 1] == "-m" and "python" in argv[0]:
+        return argv[argv.index(LAUNCHER) + 1 :]
+    if len(argv) > 2 and argv[1].endswith("/sglang") and argv[2] == "serve":
+        return argv[3:]
+    return None
+
+
+def end(found: dict) -> None:  # type: ignore[type-arg]  # as above
+    """Stop it and wait until all of it is gone."""
+    if found["unit"]:
+        subprocess.run(["systemctl", "disable", "--now", found["unit"]], check=True)
+    elif found["pids"]:
+        _signal(found["pids"][:1], signal.SIGTERM)
+    until = time.monotonic() + END_S
+    while time.monotonic() < until and any(_words(pid) for pid in found["pids"]):
+        time.sleep(0.2)
+    _signal([pid for pid in found["pids"] if _words(pid)], signal.SIGKILL)
+    time.sleep(0.5 if any(_words(pid) for pid in found["pids"]) else 0)
+
+
+def _is_ours(name: str) -> bool:
+    return any(ours == name or (len(name) > 3 and ours.startswith(name)) for ours in OURS)
+
+
+def _signal(pids: list[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        return (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+    except OSError:
+        return []
+
+
+def _unit(pid: int) -> str:
+    """The service that holds it; of sshd's own, which holds logins without a session, nothing is meant."""
+    try:
+        text = (PROC / str(pid) / "cgroup").read_text()
+    except OSError:
+        return ""
+    found = [unit for unit in re.findall(r"/([^/\s]+\.service)\b", text) if "ssh" not in unit and "cron" not in unit]
+    return found[-1] if found and not found[-1].startswith("user@") else ""
+
+
+def _descendants(pid: int) -> list[int]:
+    parents: dict[int, int] = {}
+    for path in PROC.iterdir():
+        try:
+            if path.name.isdigit():
+                parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""A server that runs by hand: only one with the very same flags is ever meant."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpubox.server import handover
+from gpubox.server.handover import LAUNCHER
+
+FLAGS = ["--model-path", "/m", "--port", "30000", "--sleep-on-idle"]
+BY_HAND = ["/root/v/bin/python3", "-u", "-m", LAUNCHER]
+SESSION = "0::/user.slice/user-0.slice/session-3.scope\n"
+
+
+@pytest.fixture
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    monkeypatch.setattr(handover, "PROC", tmp_path)
+
+    def add(pid: int, argv: list[str], parent: int = 1, group: str = SESSION) -> None:
+        folder = tmp_path / str(pid)
+        folder.mkdir()
+        (folder / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in argv))
+        (folder / "stat").write_text(f"{pid} (a (b) c) S {parent} 1 1 0\n")
+        (folder / "cgroup").write_text(group)
+
+    return add
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        FLAGS,
+        ["--port=30000", "--model-path=/m", "--sleep-on-idle"],
+        [*FLAGS, "--api-key", "k"],
+        [*FLAGS, "--config", "/f"],
+        [*FLAGS, "--revision", "abc"],
+    ],
+)
+def test_the_same_flags_in_any_order_and_form_are_the_same_server(
+    process: Callable[..., None], words: list[str]
+) -> None:
+    process(700, ["/bin/sh"])
+    process(812, [*BY_HAND, *words])
+    process(813, ["sglang::scheduler"], parent=812)
+    process(814, ["sglang::worker"], parent=813)
+    assert handover.look(FLAGS, "sglang.service") == {"pids": [812, 813, 814], "unit": ""}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[*FLAGS, "--tp-size", "2"], FLAGS[:-1], ["--model-path", "/other", *FLAGS[2:]]],
+)
+def test_one_flag_that_differs_is_another_server(process: Callable[..., None], words: list[str]) -> None:
+    process(812, [*BY_HAND, *words])
+    assert handover.look(FLAGS, "sglang.service")["pids"] == []
+
+
+def test_the_units_own_is_never_meant_and_another_units_is_named(process: Callable[..., None]) -> None:
+    process(812, [*BY_HAND, *FLAGS], group="0::/system.slice/sglang.service\n")
+    assert handover.look(FLAGS, "sglang.service")["pids"] == []
+    process(900, [*BY_HAND, *FLAGS], group="1:name=systemd:/system.slice/glm.service\n")
+    assert handover.look(FLAGS, "sglang.service") == {"pids": [900], "unit": "glm.service"}
+
+
+@pytest.mark.parametrize("group", ["0::/system.slice/ssh.service\n", SESSION])
+def test_a_login_is_no_service(process: Callable[..., None], group: str) -> None:
+    process(812, [*BY_HAND, *FLAGS], group=group)
+    assert handover.look(FLAGS, "sglang.service")["unit"] == ""
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["/bin/sh", "-c", f"python3 -m {LAUNCHER} {' '.join(FLAGS)}"], ["vim", LAUNCHER, *FLAGS], []],
+)
+def test_what_only_names_it_is_no_server(process: Callable[..., None], argv: list[str]) -> None:
+    process(812, argv)
+    assert handover.look(FLAGS, "sglang.service")["pids"] == []
