@@ -18,7 +18,7 @@ def fold(record: Record, event: Event) -> Record:
         case "machine":
             change: dict[str, Any] = {"machine": validated(Machine, value, "machine event")}
         case "server":
-            own = {"release": record.server.release, "profile": record.server.profile}
+            own = {"profile": record.server.profile}
             change = {"server": validated(Server, {**own, **value}, "server event")}
         case "probe":
             change = {"probes": [*record.probes, validated(Probe, value, "probe event")]}

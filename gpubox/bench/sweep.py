@@ -64,7 +64,7 @@ def catalogue_digest() -> str | None:
     return hashlib.sha256(text).hexdigest()[:12] if files else None
 
 
-def blank(folder: Path, label: str, release: str | None = None, profile: str | None = None) -> Record:
+def blank(folder: Path, label: str, profile: str | None = None) -> Record:
     """The record of a run that has just begun."""
     return Record(
         id=folder.name,
@@ -73,7 +73,7 @@ def blank(folder: Path, label: str, release: str | None = None, profile: str | N
         gpubox=_version(),
         catalogue=catalogue_digest(),
         verdict="running",
-        server=records.Server(release=release, profile=profile),
+        server=records.Server(profile=profile),
     )
 
 

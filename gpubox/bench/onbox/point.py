@@ -22,7 +22,7 @@ from gpubox.bench.onbox.row import row_of
 from gpubox.bench.onbox.server import Server
 
 MODULE = "sglang.bench_serving"
-_POLL_S, _ALIVE_S = 0.2, 5.0
+_POLL_S, _ALIVE_S = 0.1, 5.0
 _BAR = re.compile(rb"(\d+)/\d+ \[")
 _BULKY = ("itls", "generated_texts", "input_lens", "output_lens", "server_info")
 Progress = Callable[[int], None]

@@ -34,15 +34,16 @@ def ask(plan: Plan, model: str, random_weights: bool) -> dict[str, Any]:
 
 def diagnose(plan: Plan) -> str:
     """Why nothing finished: asks for a few streamed tokens and looks whether any arrive. Takes 30 s at most."""
+    silence_s = min(SILENCE_S, plan.patience_s)
     body = {"text": "hello", "sampling_params": {"max_new_tokens": 4, "temperature": 0}, "stream": True}
-    pieces = http.bytes_within(f"{plan.url}/generate", body, plan.api_key, SILENCE_S)
+    pieces = http.bytes_within(f"{plan.url}/generate", body, plan.api_key, silence_s)
     if pieces:
         return "the server streams, but too slowly"
     try:
-        http.get(f"{plan.url}/health", plan.api_key)
+        http.get(f"{plan.url}/health", plan.api_key, silence_s)
     except http.NoAnswer as error:
-        return f"the server hangs: no token came for {SILENCE_S:.0f} s, and /health: {error}"
-    return f"the server hangs: no token came for {SILENCE_S:.0f} s, though /health answers"
+        return f"the server hangs: no token came for {silence_s:.0f} s, and /health: {error}"
+    return f"the server hangs: no token came for {silence_s:.0f} s, though /health answers"
 
 
 def _text(reply: Any) -> str:

@@ -12,6 +12,9 @@ from gpubox.bench.onbox import http, secrets
 from gpubox.bench.onbox.events import Stop, check_interrupted
 from gpubox.bench.onbox.plan import Plan
 
+CURRENT = Path("/var/lib/gpubox/current")
+"""Link to the release that gpubox's own service runs from."""
+
 
 class Server(Protocol):
     """What the sweep needs of a server."""
@@ -104,8 +107,9 @@ class Service:
         return f"the server ended during the measurement ({self._unit} is now {state}, {now.get('NRestarts')} restarts)"
 
     def describe(self) -> dict[str, Any]:
-        """Of the running main process."""
-        return _of_process(int(self._first["MainPID"]), [])
+        """Of the running main process, and the release that it was started from."""
+        found = _of_process(int(self._first["MainPID"]), [])
+        return {**found, "release": CURRENT.resolve().name} if CURRENT.is_symlink() else found
 
     def log(self) -> list[str]:
         """The end of the unit's journal."""

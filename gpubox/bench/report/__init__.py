@@ -1,0 +1,86 @@
+"""One HTML page about runs: self-contained, without scripts, so that it works offline, on a phone, light and dark.
+
+Charts are matplotlib's SVG, inline: some 30 kB each. Plotly would bring 3-4 MB of script into every page and would need
+more script for the dark mode; all that is lost without it are tooltips, and every figure stands in the tables.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import jinja2
+
+from gpubox.bench import show, summary
+from gpubox.bench.compare import Comparison, compare
+from gpubox.bench.differences import cards, differences, version
+from gpubox.bench.record import Record
+from gpubox.bench.report import charts
+from gpubox.errors import GpuboxError
+
+FEW = 8
+"""Runs in one page at most: more lines in a chart than that cannot be told apart."""
+
+
+def page(records: Sequence[Record]) -> str:
+    """The page about these runs; the first one is what the others are compared with. Error: none, or too many."""
+    if not 0 < len(records) <= FEW:
+        raise GpuboxError(f"{len(records)} runs for one report", f"1 to {FEW}: name the ones that matter")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.j2").render(
+        runs=records,
+        charts=charts.draw(records),
+        colours=charts.COLOURS,
+        comparisons=[compare(records[0], other) for other in records[1:]],
+        settings=differences(records) if len(records) > 1 else [],
+        points=summary.points,
+        about=_about,
+        findings=_findings,
+        cells=_cells,
+        number=show.number,
+        clients=_clients,
+    )
+
+
+def write(records: Sequence[Record], path: Path) -> None:
+    """Writes the page beside and renames it into place."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_text(page(records), encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise GpuboxError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _about(record: Record) -> list[str]:
+    """What one should know of a run, in few words."""
+    parts = [f"SGLang {version(record)}" if version(record) else None, record.server.model, cards(record)]
+    return [part for part in [*parts, record.machine.cards_note, record.source, record.started] if part]
+
+
+def _findings(record: Record) -> list[str]:
+    problem = [f"{record.verdict}: {record.problem}"] if record.problem else []
+    return [*problem, *summary.remarks(record), *record.notes]
+
+
+def _cells(point: summary.Point) -> list[str]:
+    power, used = point.value(summary.power_w), point.value(summary.utilisation_percent)
+    reads = (lambda row: row.total_tok_s, lambda row: row.requests_s)
+    plain = [value.mean if (value := point.value(read)) else None for read in reads]
+    return [
+        show.with_spread(point.value(summary.output_tok_s)),
+        *(show.number(value) for value in plain),
+        show.with_spread(point.value(summary.ttft_ms)),
+        show.with_spread(point.value(summary.tpot_ms)),
+        f"{power.mean:,.0f} W" if power else "not measured",
+        f"{used.mean:.0f} %" if used else "not measured",
+    ]
+
+
+def _clients(comparison: Comparison) -> str:
+    return " and ".join("?" if value is None else f"{value:,}" for value in comparison.best_clients)
