@@ -105,7 +105,7 @@ def _start(argv: list[str], log: Path, api_key: str | None) -> int:
         for number in STOPPING:
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
-        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for stream in (1, 2):
             os.dup2(out, stream)
         if api_key:
