@@ -126,7 +126,8 @@ def _mean(point: Point) -> float:
 
 
 def _caveats(base: Record, other: Record, settings: Sequence[Difference], lines: Sequence[Line]) -> list[str]:
-    found = [f"{record.label}: {record.verdict}: {record.problem}" for record in (base, other) if record.problem]
+    broken = [record for record in (base, other) if record.verdict != "complete"]
+    found = [f"{record.label}: {record.verdict}: {record.problem or 'nobody wrote how it ended'}" for record in broken]
     changed = {(difference.kind, difference.name) for difference in settings}
     found += [f"other {word}: the ratio shows that too" for key, word in _MIXED.items() if key in changed]
     if not lines:
