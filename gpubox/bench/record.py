@@ -125,6 +125,8 @@ class Record(Model):
     id: str
     label: str
     """What people call it."""
+    host: str | None = None
+    """The box's name in the inventory; None: no box of an inventory."""
     kind: Literal["measured", "reference", "foreign"] = "measured"
     """`reference`: shipped with gpubox, other hardware and release; `foreign`: read from other people's files."""
     source: str = ""

@@ -63,12 +63,12 @@ def table(record: Record) -> str:
         "TTFT ms",
         "TPOT ms",
         "ITL p99 ms",
-        "W a card",
+        "a card",
         "failed",
     ):
         out.add_column(name, justify="right")
     for point in summary.points(record):
-        out.add_row(*_cells(point))
+        out.add_row(*_cells(record, point))
     text = io.StringIO()
     console = Console(file=text, width=110)
     console.print(out)
@@ -89,7 +89,7 @@ def with_spread(value: Value | None) -> str:
     return f"{number(value.mean)} {value.spread}".strip() if value else "-"
 
 
-def _cells(point: Point) -> list[str]:
+def _cells(record: Record, point: Point) -> list[str]:
     mark = " (partial)" if point.partial else ""
     values = (
         lambda row: row.total_tok_s,
@@ -99,11 +99,15 @@ def _cells(point: Point) -> list[str]:
         lambda row: row.itl_ms.p99 if row.itl_ms else None,
     )
     plain = [number(found.mean if (found := point.value(read)) else None) for read in values]
-    power = point.value(summary.power_w)
-    failed = sum((row.prompts or 0) - (row.completed or 0) for row in point.rows if row.prompts is not None)
     clients = "?" if point.concurrency is None else str(point.concurrency)
     spread = with_spread(point.value(summary.output_tok_s))
-    return [clients, f"{spread}{mark}", *plain, number(power.mean) if power else "not measured", str(failed)]
+    return [
+        clients,
+        f"{spread}{mark}",
+        *plain,
+        summary.power_words(record, point).removesuffix(" of the limit"),
+        str(summary.failures(point)),
+    ]
 
 
 def _row_line(row: dict[str, Any]) -> str:

@@ -98,6 +98,20 @@ def power_share(record: Record, row: Row) -> float | None:
     return power / (sum(limits) / len(limits)) if limits and power is not None else None
 
 
+def failures(point: Point) -> int:
+    """Requests that did not finish, where it is known how many were sent."""
+    known = [row for row in point.rows if row.prompts is not None and row.completed is not None]
+    return sum((row.prompts or 0) - (row.completed or 0) for row in known)
+
+
+def power_words(record: Record, point: Point) -> str:
+    """`250 W, 42 % of the limit`, or that it was not measured."""
+    power, share = point.value(power_w), point.value(lambda row: power_share(record, row))
+    if power is None:
+        return "not measured"
+    return f"{power.mean:,.0f} W" + (f", {share.mean:.0%} of the limit" if share else "")
+
+
 def single_stream(record: Record) -> Point | None:
     """The point with one client: the latency that one user sees. None: not measured."""
     return next((point for point in points(record) if point.concurrency == 1), None)
@@ -112,7 +126,7 @@ def remarks(record: Record) -> list[str]:
     if busiest and share is not None and share < 0.5:
         found.append(
             f"at its best row ({busiest.concurrency} clients) the cards drew {share:.0%} of their power limit: "
-            "they wait for something (host, interconnect, small batches), not for each other's arithmetic"
+            "something else than their arithmetic sets the pace (host, interconnect, small batches)"
         )
     return found
 

@@ -64,11 +64,12 @@ def catalogue_digest() -> str | None:
     return hashlib.sha256(text).hexdigest()[:12] if files else None
 
 
-def blank(folder: Path, label: str, profile: str | None = None) -> Record:
+def blank(folder: Path, label: str, host: str | None = None, profile: str | None = None) -> Record:
     """The record of a run that has just begun."""
     return Record(
         id=folder.name,
         label=label,
+        host=host,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         gpubox=_version(),
         catalogue=catalogue_digest(),

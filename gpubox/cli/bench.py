@@ -71,7 +71,7 @@ def command(words: tuple[str, ...], label: str | None, runs: Path, as_json: bool
         raise GpuboxError(f"label {name!r}", "letters, digits, dot, dash and underscore: it becomes a folder's name")
     folder = sweep.new_folder(runs, name).resolve()
     place, plan = subject.plan(folder)
-    blank = sweep.blank(folder, name, profile=subject.profile)
+    blank = sweep.blank(folder, name, subject.box.name if subject.box else None, subject.profile)
     with show.Progress(place.name, plan) as progress:
         record = sweep.measure(place, plan, blank, folder, progress.event)
     click.echo(dumps(record) if as_json else show.table(record), nl=False)

@@ -12,7 +12,7 @@ import jinja2
 from gpubox.bench import show, summary
 from gpubox.bench.compare import Comparison, compare
 from gpubox.bench.differences import cards, differences, version
-from gpubox.bench.record import Record
+from gpubox.bench.record import Record, Row
 from gpubox.bench.report import charts
 from gpubox.errors import GpuboxError
 
@@ -68,18 +68,25 @@ def _findings(record: Record) -> list[str]:
     return [*problem, *summary.remarks(record), *record.notes]
 
 
-def _cells(point: summary.Point) -> list[str]:
-    power, used = point.value(summary.power_w), point.value(summary.utilisation_percent)
-    reads = (lambda row: row.total_tok_s, lambda row: row.requests_s)
-    plain = [value.mean if (value := point.value(read)) else None for read in reads]
+def _cells(record: Record, point: summary.Point) -> list[str]:
+    used = point.value(summary.utilisation_percent)
+    plain = (lambda row: row.total_tok_s, lambda row: row.requests_s, _itl_p99)
+    total, requests, itl = (show.number(value.mean if (value := point.value(read)) else None) for read in plain)
     return [
         show.with_spread(point.value(summary.output_tok_s)),
-        *(show.number(value) for value in plain),
+        total,
+        requests,
         show.with_spread(point.value(summary.ttft_ms)),
         show.with_spread(point.value(summary.tpot_ms)),
-        f"{power.mean:,.0f} W" if power else "not measured",
+        itl,
+        summary.power_words(record, point),
         f"{used.mean:.0f} %" if used else "not measured",
+        str(summary.failures(point)),
     ]
+
+
+def _itl_p99(row: Row) -> float | None:
+    return row.itl_ms.p99 if row.itl_ms else None
 
 
 def _clients(comparison: Comparison) -> str:
