@@ -13,7 +13,8 @@ from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
 
 _WHEELS = "read in the wheel of the release (gpubox/catalog/releases)"
-_HUMAN = re.compile(r"\d+(\.\d+)?(Ki|Mi|Gi|Ti|k|M|G|T)?")
+_NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
+_HUMAN = re.compile(r"-?\d+(\.\d+)?(Ki|Mi|Gi|Ti|k|M|G|T)?")
 
 
 @rule("flag-unknown", "error", "Every flag exists in the pinned SGLang.", _WHEELS, needs=("release",))
@@ -122,7 +123,7 @@ def _problem(flag: Flag, given: FlagValue) -> str | None:
         return None if flag.nargs in {"*", "?"} else "a value is missing"
     values = given if isinstance(given, list) else [given]
     if isinstance(given, list) and flag.nargs not in {"+", "*"}:
-        return "several values for a flag that takes one"
+        return "a list for a flag that takes one value"
     if not values and flag.nargs != "*":
         return "an empty list"
     wrong = [item for item in values if not _fits(flag, str(item))]
@@ -130,6 +131,8 @@ def _problem(flag: Flag, given: FlagValue) -> str | None:
 
 
 def _fits(flag: Flag, text: str) -> bool:
+    if text.startswith("-") and not _NEGATIVE.fullmatch(text) and " " not in text:
+        return False  # argparse takes it for another flag
     if flag.choices is not None and flag.type in {"str", "int"}:
         return text in {str(choice) for choice in flag.choices}
     try:
@@ -141,7 +144,7 @@ def _fits(flag: Flag, text: str) -> bool:
             case "json":
                 json.loads(text)
             case "human-int":
-                return _HUMAN.fullmatch(text) is not None
+                return _HUMAN.fullmatch(text.strip()) is not None
     except ValueError:
         return False
     return True
