@@ -17,8 +17,8 @@ _POOL = re.compile(r"max_total_num_tokens=(\d+).*?max_running_requests=(\d+)")
 def server(text: str) -> Server | None:
     """The settings of the last start in the log; None: the log has no `server_args=` line.
 
-    Until some release of 2026 the line is the repr of a dataclass, `ServerArgs(model_path='x', ...)`; in 0.5.23 it is a
-    dictionary, `{'model_path': 'x', ...}`. Values that are no Python literals (enums) are kept as text.
+    In 0.5.8 to 0.5.16 the line is the repr of a dataclass, `ServerArgs(model_path='x', ...)`, in 0.5.23 a dictionary,
+    `{'model_path': 'x', ...}` (read in the wheels). Values that are no Python literals (enums) are kept as text.
     """
     starts = list(_START.finditer(text))
     if not starts:
