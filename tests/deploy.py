@@ -1,8 +1,10 @@
 """Run the deploy as people do, and read from pyinfra's own JSON what it changed."""
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,15 +27,18 @@ class Run:
         return self
 
 
-def converge(inventory: Path, *more: str) -> Run:
-    """`pyinfra -y --json INVENTORY deploy.py`."""
+def converge(inventory: Path, *more: str, environment: Mapping[str, str] | None = None) -> Run:
+    """`pyinfra -y --json INVENTORY deploy.py`; `environment` is added to this process's own."""
     program = str(Path(sys.executable).parent / "pyinfra")
     command = [program, "-y", "--json", str(inventory), "deploy.py", *more]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=paths.root())
-    return Run(done.returncode, _changed(done.stdout), done.stdout + done.stderr)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=paths.root(), env={**os.environ, **(environment or {})}
+    )
+    return Run(done.returncode, changed(done.stdout), done.stdout + done.stderr)
 
 
-def _changed(stdout: str) -> list[str]:
+def changed(stdout: str) -> list[str]:
+    """Operations that changed something, out of pyinfra's JSON."""
     start = stdout.find("{")
     if start < 0:
         return ["(the run printed no result)"]

@@ -1,6 +1,6 @@
 """Tests that run the deploy and damage a box on purpose: only ever the practice machine, and only with --practice."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,10 @@ import testinfra
 from testinfra.host import Host
 
 from gpubox.inventory import Box, Inventory
+from gpubox.lab import lifecycle
 from tests.deploy import Run, converge
+from tests.faults import packages
+from tests.faults.packages import PackageBox
 from tests.ssh import spec
 
 LAB = "10.87.0."
@@ -47,3 +50,16 @@ def on_hypervisor(boxes: Inventory) -> Host:
 def deploy(boxes: Inventory) -> Callable[[], Run]:
     """Run the deploy once, as people do."""
     return lambda: converge(boxes.path)
+
+
+@pytest.fixture(scope="module")
+def package_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PackageBox]:
+    """gpu03 of the practice machine, bare, with the lab's own card again afterwards."""
+    if packages.NAME not in {row["host"] for row in lifecycle.status()}:
+        pytest.skip(f"no {packages.NAME}: gpubox lab up --boxes 3")
+    box = PackageBox(tmp_path_factory.mktemp("packages"))
+    box.wish()
+    box.bare()
+    yield box
+    box.sees(packages.LABS_CARD)
+    box.bare()
