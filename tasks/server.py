@@ -8,7 +8,6 @@ from gpubox.facts.once import read
 from gpubox.facts.service import ServiceFact
 from gpubox.inventory import Box
 from gpubox.operations.files import owned_files
-from gpubox.operations.handover import handed_over
 from gpubox.operations.release import checked, switched
 from gpubox.server.handover import LAUNCHER
 from gpubox.server.service import UNIT, checks_of, service_of
@@ -27,5 +26,13 @@ def server(box: Box) -> None:
 
     owned_files(name=f"Release {digest}", files=wish.release_files, look=lambda: look().files)
     checked(name="Checks before a switch", digest=digest, arguments=checks_of(box, wish), look=look, replaced=replaced)
-    handed_over(name="The same server, run by hand", flags=flags, unit=UNIT, look=replaced)
-    switched(name=f"{UNIT} runs it", unit=UNIT, digest=digest, venv_link=link, probe=wish.probe, look=look)
+    switched(
+        name=f"{UNIT} runs it",
+        unit=UNIT,
+        digest=digest,
+        venv_link=link,
+        probe=wish.probe,
+        look=look,
+        replaced=replaced,
+        flags=flags,
+    )

@@ -56,7 +56,7 @@ class Redactor:
         """The text without what is secret or tells who it is of."""
         text = _LOOKS_SECRET.sub(secrets.MASK, text)
         for name in sorted(self._known, key=len, reverse=True):
-            text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", self._known[name], text)
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", self._known[name], text)
         text = _ADDRESS.sub(lambda found: self._address(found.group()), text)
         return _MAIL.sub("(mail)", _HOME.sub(r"\1user", text))
 

@@ -21,7 +21,11 @@ class Running:
 
 
 class HandoverFact(FactBase[Running]):
-    """Running, for the flags of the wished server."""
+    """Running, for the flags of the wished server.
+
+    + flags: the words after the launcher, as the unit has them
+    + unit: as `sglang.service`: what it holds is not meant
+    """
 
     @override
     def command(self, flags: list[str], unit: str) -> StringCommand:

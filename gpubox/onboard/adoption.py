@@ -1,12 +1,16 @@
 """A model server that somebody started by hand as a profile: the same flags, the same environment, secrets apart."""
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
 from gpubox import stack
+from gpubox.catalog import cards as catalogue_cards
+from gpubox.catalog import models
 from gpubox.catalog.versions import key
 from gpubox.errors import GpuboxError
 from gpubox.onboard.state import Server
@@ -50,6 +54,8 @@ def adopt(server: Server, stack_name: str | None = None) -> Adopted:
     others = [flag for flag in server.secret_flags if flag != "api-key"]
     token = next((name for name in _TOKENS if name in server.secret_variables), "")
     lost = [f"--{flag}" for flag in others] + [name for name in server.secret_variables if name not in _TOKENS]
+    if server.common_variables:
+        notes.append(f"left out, as every login there has them: {', '.join(server.common_variables)}")
     if lost:
         notes.append(f"secret, with no place in gpubox, left out: {', '.join(lost)}")
     if api_key and "config" in found:
@@ -86,14 +92,20 @@ def flags(words: list[str]) -> tuple[dict[str, FlagValue], list[str]]:
     return found, notes
 
 
-def profile_text(adopted: Adopted, summary: str, purpose: str, exposure: str | None, now: str) -> str:
+def profile_text(
+    adopted: Adopted, summary: str, purpose: str, exposure: str | None, now: str, cards: Sequence[str] = ()
+) -> str:
     """The profile as YAML, in the order and style of those that people write.
 
+    + cards: names of the machine's cards, as nvidia-smi prints them
     + now: when it was adopted, as 2026-11-29
     """
     head: dict[str, Any] = {"summary": summary, "stack": adopted.stack.name, "purpose": purpose}
-    if adopted.revision:
-        head["model"] = {"revision": adopted.revision}
+    known = {"catalog": _catalogue_key(adopted.flags), "revision": adopted.revision}
+    if model := {name: value for name, value in known.items() if value}:
+        head["model"] = model
+    if adopted.stack.device == "cuda" and (kind := _card_key(cards)):
+        head["cards"] = {"model": kind, "count": _used(adopted.flags)}
     if exposure:
         head["exposure"] = exposure
     lines = [f"# Adopted on {now} from a server that was running: its flags and environment, as they were."]
@@ -107,6 +119,28 @@ def profile_text(adopted: Adopted, summary: str, purpose: str, exposure: str | N
     if adopted.notes:
         lines += ["notes:", *(f"  - {_yaml(note)}" for note in adopted.notes)]
     return "\n".join([*lines, ""])
+
+
+def _catalogue_key(found: dict[str, FlagValue]) -> str:
+    """The catalogue's key of the model, by its hub name or the last part of its path; empty: none is like it."""
+    path = str(found.get("model-path", found.get("model", "")))
+    last = path.rstrip("/").rpartition("/")[2].lower()
+    for name, facts in models().items():
+        if path in facts.hub or last in {name, *(hub.rpartition("/")[2].lower() for hub in facts.hub)}:
+            return name
+    return ""
+
+
+def _card_key(names: Sequence[str]) -> str:
+    """The catalogue's key of the cards; empty: of several kinds, or unknown."""
+    kinds = [name for name, card in catalogue_cards().items() if {*names} <= {card.name, *card.aliases}]
+    return kinds[0] if names and kinds else ""
+
+
+def _used(found: dict[str, FlagValue]) -> int:
+    """Cards that the flags use."""
+    sizes = [found.get(name) for name in ("tp-size", "tensor-parallel-size", "tp")]
+    return next((size for size in sizes if isinstance(size, int) and size is not True), 1)
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str]]:
@@ -154,5 +188,7 @@ def _stack(server: Server, found: dict[str, FlagValue]) -> Stack:
 
 def _yaml(value: object) -> str:
     """One value on one line."""
+    if isinstance(value, str) and yaml.safe_dump(value)[:1] in "'\"":
+        return json.dumps(value, ensure_ascii=False)
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True)
     return text.removesuffix("\n").removesuffix("\n...").strip()

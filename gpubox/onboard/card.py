@@ -43,7 +43,7 @@ def lines(box: Box, above: Hypervisor | None, choice: Choice) -> Iterator[tuple[
     for venv in box.venvs:
         yield "venv", f"{venv.path}: Python {venv.python}, {f'SGLang {venv.sglang}' if venv.sglang else 'no SGLang'}"
     for server in box.servers:
-        holder = server.unit or "started by hand"
+        holder = f"{server.unit or 'started by hand'}{f', release {server.release}' if server.release else ''}"
         yield "serving", f"process {server.pid}, {holder}, SGLang {server.sglang or '?'}: {' '.join(server.argv)}"
     for unit in box.units:
         yield "unit", unit

@@ -14,8 +14,13 @@ SECRET_VARIABLE = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL
 SESSION = re.compile(
     r"(PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|TERM|MAIL|LANG|LANGUAGE|LC_\w+|LS_COLORS|HOSTNAME|TMUX\w*|STY"
     r"|DISPLAY|COLORTERM|PS\d|VIRTUAL_ENV\w*|CONDA_\w+|SSH_\w+|XDG_\w+|DBUS_\w+|SUDO_\w+|EDITOR|VISUAL|LESS\w*|NOHUP"
-    r"|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_\w+|MEMORY_PRESSURE_\w+|WATCHDOG_\w+|NOTIFY_SOCKET|GPUBOX_\w+|container)"
+    r"|MOTD_SHOWN|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_\w+|MEMORY_PRESSURE_\w+|WATCHDOG_\w+|NOTIFY_SOCKET|GPUBOX_\w+|container)"
 )
+RELEVANT = re.compile(
+    r"(CUDA|NCCL|NVIDIA|NVSHMEM|UCX|GLOO|SGLANG|SGL|TORCH|PYTORCH|TRITON|FLASHINFER|TVM|OMP|MKL|OPENBLAS|HF|TRANSFORMERS"
+    r"|SAFETENSORS|TOKENIZERS|PYTHON|LD|VLLM|DG|DEEP|NUMA|MALLOC)[A-Z0-9_]*"
+)
+"""What bears on a model server, even where every login here has it."""
 PROC = Path("/proc")
 
 
@@ -41,18 +46,24 @@ def masked(argv: list[str]) -> tuple[list[str], list[str]]:
     return words, secret
 
 
-def environment(pairs: list[str]) -> tuple[dict[str, str], list[str]]:
-    """The variables that somebody set for the server, and the names of secret ones, whose values are left out."""
+def environment(pairs: list[str], login: dict[str, str]) -> tuple[dict[str, str], list[str], list[str]]:
+    """The variables that somebody set for the server; names of secret ones, whose values are left out; and names of
+    those that every login here has.
+
+    + login: the environment of a login here, which is this program's own
+    """
     values = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     own = {name: value for name, value in values.items() if value and not SESSION.fullmatch(name)}
+    common = sorted(name for name in own if login.get(name) == own[name] and not RELEVANT.fullmatch(name))
     secret = sorted(name for name in own if SECRET_VARIABLE.search(name.upper()))
-    return {name: value for name, value in own.items() if name not in secret}, secret
+    kept = {name: value for name, value in own.items() if name not in secret and name not in common}
+    return kept, secret, common
 
 
 def _described(pid: str, argv: list[str]) -> dict[str, object]:
     words, secret_flags = masked(argv)
     pairs = _words(pid, "environ")
-    variables, secret_variables = environment(pairs)
+    variables, secret_variables, common = environment(pairs, dict(os.environ))
     folder, output = _link(pid, "cwd"), _link(pid, "fd/1")
     venv = _venv(argv[0], folder, dict(pair.split("=", 1) for pair in pairs if "=" in pair))
     return {
@@ -61,12 +72,14 @@ def _described(pid: str, argv: list[str]) -> dict[str, object]:
         "environment": variables,
         "secret_flags": secret_flags,
         "secret_variables": secret_variables,
+        "common_variables": common,
         "unit": _unit(pid),
         "folder": folder,
         "log": output if output.startswith("/") and not output.startswith("/dev/") else "",
         "venv": str(venv or ""),
         "sglang": _version(venv, "sglang"),
         "torch": _version(venv, "torch"),
+        "release": next((p.partition("=")[2] for p in pairs if p.startswith("GPUBOX_RELEASE=")), ""),
         "revision": _revision(argv, dict(pair.split("=", 1) for pair in pairs if "=" in pair)),
     }
 

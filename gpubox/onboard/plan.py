@@ -51,7 +51,7 @@ class Looked:
         if self.above is not None and self.container is not None:
             values["hypervisor"] = self.above.hostname
             # a first run may restart it for its devices, unless something serves there already
-            serving = {"allow_restart": False} if self.box.servers else {}
+            serving = {"allow_restart": False} if self.box.by_hand else {}
             values["container"] = {"kind": self.above.kind, "name": self.container.name, **serving}
         return {**values, **({"cuda": dict(target.cuda)} if target.cuda else {}), **target.connection}
 
@@ -109,7 +109,8 @@ def _profile(name: str, adopted: Adopted, looked: Looked, exposure: str | None, 
         "served-model-name", adopted.flags.get("model-path", adopted.flags.get("model", "a model"))
     )
     purpose = "practice" if adopted.stack.device == "cpu" else "throughput"
-    text = profile_text(adopted, f"{model}, as it ran on {looked.target.name}", purpose, exposure, now)
+    names = [card.name for card in source(looked.box, looked.above).cards]
+    text = profile_text(adopted, f"{model}, as it ran on {looked.target.name}", purpose, exposure, now, names)
     change = files.Change(path, text)
     old = change.before.partition("\n")[2]
     if old and old != text.partition("\n")[2]:  # the first line holds the day

@@ -49,11 +49,12 @@ BOX = {
     "memory-limit": "cat /sys/fs/cgroup/memory.max || cat /sys/fs/cgroup/memory/memory.limit_in_bytes",
     "shm": "df -PB1 /dev/shm",
     "disks": "df -PB1 -x tmpfs -x devtmpfs -x squashfs -x efivarfs",
-    "toolkits": """for d in /usr/local/cuda-*; do [ -d "$d" ] || continue
+    "toolkits": """for d in /usr/local/cuda-*; do [ -d "$d" ] && [ ! -L "$d" ] || continue
 echo "${d#/usr/local/cuda-} $("$d/bin/nvcc" --version | sed -n 's/.*release \\([0-9.]*\\).*/\\1/p')"; done""",
     "toolkit-default": "readlink -e /usr/local/cuda",
     "venvs": """find /root /opt /home /srv /data /mnt /venv /var/lib/gpubox -xdev -maxdepth 4 -name pyvenv.cfg |
 while read -r f; do d=${f%/pyvenv.cfg}; s=$(echo "$d"/lib/python*/site-packages/sglang-*.dist-info); s=${s##*/sglang-}
+[ "$s" != "*.dist-info" ] || s=
 printf '%s\\t%s\\t%s\\n' "$d" "$(sed -n 's/^version[^=]*= *//p' "$f" | head -n1)" "${s%.dist-info}"; done""",
     "units": """grep -lE 'sglang|vllm' /etc/systemd/system/*.service /usr/lib/systemd/system/*.service |
 while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",

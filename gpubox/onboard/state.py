@@ -105,6 +105,10 @@ class Server:
     sglang: str
     """Version that its environment has; empty: not found."""
     torch: str
+    release: str = ""
+    """Digest of gpubox's release that it was started from; empty: gpubox did not start it."""
+    common_variables: tuple[str, ...] = ()
+    """Names of variables that it has because every login there has them."""
     revision: str = ""
     """Commit of the hub's model in its cache; empty: a local model, or not found."""
 
@@ -146,6 +150,11 @@ class Box:
     """TCP ports on which something listens."""
     apt: list[str]
     """What is wrong with apt and dpkg; empty: nothing."""
+
+    @property
+    def by_hand(self) -> list[Server]:
+        """Servers that gpubox did not start."""
+        return [server for server in self.servers if not server.release]
 
     def facts(self, gpus: Gpus | None = None) -> BoxFacts:
         """For the rules. `gpus`: those of the hypervisor, where the container has none yet."""

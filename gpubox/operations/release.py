@@ -10,7 +10,7 @@ from pyinfra import host, logger
 from pyinfra.api import Host, OperationError, QuoteString, State, StringCommand, operation
 from pyinfra.api.command import FunctionCommand
 
-from gpubox.facts import release
+from gpubox.facts import handover, release
 from gpubox.facts.handover import Running
 from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
@@ -42,7 +42,13 @@ def checked(
 
 @operation()
 def switched(
-    unit: str, digest: str, venv_link: str, probe: dict[str, Any], look: Callable[[], ServiceState]
+    unit: str,
+    digest: str,
+    venv_link: str,
+    probe: dict[str, Any],
+    look: Callable[[], ServiceState],
+    replaced: Callable[[], Running],
+    flags: list[str],
 ) -> Commands:
     """
     Have the release current, enabled and running; the server is restarted only when its process is not of it.
@@ -52,13 +58,15 @@ def switched(
     + venv_link: path that shall point at its venv
     + probe: what the client asks that measures the downtime (gpubox.server.probe.Arguments)
     + look: gives the ServiceState of the host
+    + replaced: gives the server of the same flags that somebody started by hand; it is ended once, right before
+    + flags: the words after the launcher, by which that server is known
     """
     found = look()
     if found.serves(digest):
         return
     arguments = {"unit": unit, "digest": digest, "venv_link": venv_link}
     before = found.releases.one(found.releases.current or "").get("probe")
-    yield FunctionCommand(_switch, (arguments, [probe, *([before] if before else [])]), {})
+    yield FunctionCommand(_switch, (arguments, [probe, *([before] if before else [])], replaced(), flags), {})
 
 
 def act(host: Host, action: str, arguments: dict[str, Any]) -> Releases:
@@ -88,8 +96,17 @@ def _check(state: State, host: Host, arguments: Arguments) -> bool:
     return True
 
 
-def _switch(state: State, host: Host, arguments: dict[str, Any], asked: list[dict[str, Any]]) -> bool:
+def _switch(
+    state: State,
+    host: Host,
+    arguments: dict[str, Any],
+    asked: list[dict[str, Any]],
+    replaced: Running,
+    flags: list[str],
+) -> bool:
     watch.begin(host, asked)
+    if replaced.pids and not _end(host, replaced, flags, arguments["unit"]):
+        return False
     logger.info(f"{host.print_prefix}switching to release {arguments['digest']}")
     try:
         act(host, "switch", arguments)
@@ -97,3 +114,12 @@ def _switch(state: State, host: Host, arguments: dict[str, Any], asked: list[dic
         logger.error(f"{host.print_prefix}{error}")
         return False
     return True
+
+
+def _end(host: Host, replaced: Running, flags: list[str], unit: str) -> bool:
+    named = replaced.unit or f"process {replaced.pids[0]}"
+    logger.info(f"{host.print_prefix}ending {named}: the same server, started by hand")
+    ended, _, errors = onbox.run(host, handover.command("end", flags, unit))
+    if not ended:
+        logger.error(f"{host.print_prefix}{named}: {' '.join(errors) or 'it did not end'}")
+    return ended

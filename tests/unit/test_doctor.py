@@ -147,6 +147,7 @@ def test_a_bundle_tells_nobody_who_it_is_of(box: Box, tmp_path: Path) -> None:
     log = [
         "server_args=ServerArgs(api_key='hunter2', host='0.0.0.0')",
         "token hf_abcdefghijklmnop of root@gpu01 at 10.87.0.11, gateway 10.87.0.1, file /home/jane/x",
+        "profile old-gpu01",
     ]
     checks = [Check("gpu01", "ssh", "pass", "10.87.0.11 answers")]
     path = tmp_path / "b.tar.gz"

@@ -1,5 +1,6 @@
 """A running server becomes a profile: the same command line, the same environment, no secrets."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,8 +36,8 @@ SERVER = Server(
 )
 
 
-def loaded(adopted: adoption.Adopted, exposure: str | None = None) -> profile.Profile:
-    text = adoption.profile_text(adopted, "as it ran", "throughput", exposure, "2026-11-29")
+def loaded(adopted: adoption.Adopted, exposure: str | None = None, cards: Sequence[str] = ()) -> profile.Profile:
+    text = adoption.profile_text(adopted, "as it ran", "throughput", exposure, "2026-11-29", cards)
     values: dict[str, Any] = yaml.safe_load(text)
     return validated(profile.Profile, {"name": "adopted", **values}, "adopted")
 
@@ -104,6 +105,22 @@ def test_what_cannot_be_adopted_is_said(server: Server, said: str) -> None:
         adoption.adopt(server)
 
 
+@pytest.mark.parametrize(
+    ("cards", "wanted"),
+    [
+        (["NVIDIA RTX PRO 6000 Blackwell Server Edition"] * 8, profile.Cards(model="rtx-pro-6000", count=8)),
+        (["NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition"] * 8, profile.Cards(model="rtx-pro-6000", count=8)),
+        (["NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 3090"], None),
+        (["NVIDIA Something"], None),
+        ([], None),
+    ],
+)
+def test_cards_and_model_of_the_catalogue_are_named(cards: list[str], wanted: profile.Cards | None) -> None:
+    found = loaded(adoption.adopt(SERVER), cards=cards)
+    assert found.cards == wanted
+    assert found.model.catalog == "glm-5-nvfp4"
+
+
 def test_a_model_of_the_hub_keeps_the_commit_that_lies_in_its_cache() -> None:
     assert loaded(adoption.adopt(replace(SERVER, revision="a" * 40))).model.revision == "a" * 40
 
@@ -130,4 +147,7 @@ def test_secret_words_are_masked_on_the_box(words: list[str], masked: list[str],
 
 def test_the_session_is_left_out_of_the_environment_and_secrets_are_only_named() -> None:
     pairs = ["PATH=/bin", "LC_ALL=C", "SSH_TTY=/dev/pts/0", "NCCL_IB_DISABLE=1", "EMPTY=", "HF_TOKEN=t", "A_KEY=k"]
-    assert onbox.environment(pairs) == ({"NCCL_IB_DISABLE": "1"}, ["A_KEY", "HF_TOKEN"])
+    pairs += ["PIP_CERT=/c", "http_proxy=http://p"]
+    login = {"PIP_CERT": "/c", "NCCL_IB_DISABLE": "1", "http_proxy": "http://other"}
+    kept = {"NCCL_IB_DISABLE": "1", "http_proxy": "http://p"}
+    assert onbox.environment(pairs, login) == (kept, ["A_KEY", "HF_TOKEN"], ["PIP_CERT"])
