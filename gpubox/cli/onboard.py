@@ -91,14 +91,14 @@ def _look(address: str, given: dict[str, Any]) -> Looked:
 
 
 def _adopted(looked: Looked, given: dict[str, Any], console: Console) -> Adopted | None:
-    if not looked.box.servers or given["adopt"] is False:
+    if not looked.box.by_hand or given["adopt"] is False:
         return None
-    if len(looked.box.servers) > 1:
-        shown = "; ".join(f"{one.pid}: {' '.join(one.argv[:8])}" for one in looked.box.servers)
+    if len(looked.box.by_hand) > 1:
+        shown = "; ".join(f"{one.pid}: {' '.join(one.argv[:8])}" for one in looked.box.by_hand)
         raise GpuboxError(
-            f"{len(looked.box.servers)} model servers run there: {shown}", "one", "--no-adopt, or stop one"
+            f"{len(looked.box.by_hand)} model servers run there: {shown}", "one", "--no-adopt, or stop one"
         )
-    server = looked.box.servers[0]
+    server = looked.box.by_hand[0]
     if given["adopt"] is None and _asks(given):
         question = f"Make the server that runs there (process {server.pid}) a profile?"
         if not click.confirm(question, default=True):
@@ -139,7 +139,7 @@ def _write(
         return []
     target = looked.target
     if adopted and (adopted.api_key or adopted.hub_token):
-        pid = looked.box.servers[0].pid
+        pid = looked.box.by_hand[0].pid
         wanted = [*secrets.fetch(target.address, target.connection, target.name, pid, adopted.hub_token), *wanted]
     before = {change.path: change.before for change in wanted}
     for change in wanted:
