@@ -185,6 +185,8 @@ class BoxSettings(Model):
     driver: Driver = Driver()
     cuda: Cuda = Cuda()
     base: Base = Base()
+    exposure: Literal["private-network"] | None = None
+    """`private-network`: nobody else reaches the address that the server listens on, so a missing API key is fine."""
     overrides: list[Override] = Field(default_factory=list)
     """Rules broken on purpose."""
 

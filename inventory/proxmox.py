@@ -17,6 +17,8 @@ gpu_boxes = [
             "container": {"kind": "proxmox", "name": "101", "allow_restart": False},
             "gpus": "all",  # or indices, UUIDs or PCI addresses: [0, 1], ["0000:c1:00.0"]
             "profile": "glm-5-nvfp4",
+            # SGLang listens on all addresses: either nobody else is on that network, or `api_key_file` names a key.
+            "exposure": "private-network",
         },
     ),
 ]

@@ -7,7 +7,15 @@ There is no hypervisor here: the VM owns its cards. Between them there is no pee
 from gpubox.inventory import checked
 
 gpu_boxes = [
-    ("gpu-c", {"ssh_hostname": "192.0.2.31", "profile": "glm-5-nvfp4-vm"}),
+    (
+        "gpu-c",
+        {
+            "ssh_hostname": "192.0.2.31",
+            "profile": "glm-5-nvfp4-vm",
+            # SGLang listens on all addresses: either nobody else is on that network, or `api_key_file` names a key.
+            "exposure": "private-network",
+        },
+    ),
 ]
 
 checked(globals())

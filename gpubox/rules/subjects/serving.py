@@ -27,11 +27,11 @@ def api_open(c: Context) -> Iterator[Told]:
     host = str(c.profile.flags.get("host") or "")
     if host in _LOOPBACK or c.settings.api_key_file is not None or c.profile.flags.get("api-key"):
         return
-    if c.profile.exposure == "private-network":
+    if "private-network" in {c.settings.exposure, c.profile.exposure}:
         found = f"--host {host} without a key, on a network that the profile calls private"
         yield Told(found, "", "see that nobody else reaches it", "info")
         return
-    todo = "api_key_file of the box, or host: 127.0.0.1, or exposure: private-network in the profile if that is true"
+    todo = "api_key_file of the box, or host: 127.0.0.1, or exposure: private-network of the box if that is true"
     yield Told(f"--host {host} lets everybody who reaches the box use the model", "a key, or a private address", todo)
 
 
