@@ -63,7 +63,7 @@ def test_a_recorded_deployment_is_rendered_token_for_token(name: str) -> None:
 @pytest.mark.parametrize("name", HISTORY)
 def test_a_recorded_deployment_needs_exactly_the_overrides_that_it_names(name: str) -> None:
     wish = profile.load(name)
-    found = rules.check(Box("box", BoxSettings(profile=name, exposure="private-network"), wish, stack.load(wish.stack)))
+    found = rules.check(Box("box", BoxSettings(profile=name), wish, stack.load(wish.stack)))
     assert {f.rule for f in found if f.severity in {"error", "unknown"}} == set(wish.required_overrides)
 
 
