@@ -33,7 +33,7 @@ from gpubox.rules.finding import Finding
 @click.option("--adopt/--no-adopt", default=None, help="Make a running server a profile. Asked; default: yes.")
 @click.option("--profile-name", help="Name of the adopted profile. Default: the box's.")
 @click.option("--stack", help="Move an adopted server to this stack. Default: one of its own release.")
-@click.option("--private-network", is_flag=True, help="Adopted: nobody else reaches an address that has no API key.")
+@click.option("--private-network", is_flag=True, help="Nobody else reaches a server that has no API key. Asked.")
 @click.option("--cuda-source", metavar="URL", help="Mirror of NVIDIA's packages.")
 @click.option("--cuda-keyring", type=click.Path(exists=True, dir_okay=False), help="Its cuda-keyring package.")
 @click.option("--inventory", "path", type=click.Path(path_type=Path), help="To write to. Default: inventory/NAME.py.")
@@ -63,7 +63,8 @@ def command(address: str, **given: Any) -> None:
         _print(found, listed, console)
     profile = _profile(listed, adopted, given, name)
     path = given["path"] or paths.root() / "inventory" / f"{name}.py"
-    wanted = _wanted(looked, profile, adopted, path, given, console) if profile else []
+    private = _private(listed, profile, adopted, given)
+    wanted = _wanted(looked, profile, adopted, path, private, None if given["as_json"] else console) if profile else []
     written = _write(looked, wanted, adopted, path, given)
     if path.exists() and name in inventory.read(path).boxes:
         found += rules.check(inventory.load(path).box(name), looked.box.facts(seen))
@@ -121,13 +122,25 @@ def _profile(listed: list[Proposal], adopted: Adopted | None, given: dict[str, A
     return str(click.prompt("Profile", default=fitting[0], type=click.Choice([one.profile for one in listed])))
 
 
+def _private(listed: list[Proposal], profile: str | None, adopted: Adopted | None, given: dict[str, Any]) -> bool:
+    """Whether the data shall say that nobody else reaches the server: only a person knows."""
+    if adopted:
+        is_open = adopted.flags.get("host") not in {None, "127.0.0.1", "localhost"} and not adopted.api_key
+    else:
+        is_open = any(one.open for one in listed if one.profile == profile)
+    if given["private_network"] or not is_open or not _asks(given):
+        return bool(given["private_network"] and is_open)
+    return click.confirm("It will listen on all addresses without an API key. Is that network private?", default=False)
+
+
 def _wanted(
-    looked: Looked, profile: str, adopted: Adopted | None, path: Path, given: dict[str, Any], console: Console
+    looked: Looked, profile: str, adopted: Adopted | None, path: Path, private: bool, console: Console | None
 ) -> list[files.Change]:
     """What would be written, shown as diffs."""
-    wanted = changes(looked, profile, adopted, path, "private-network" if given["private_network"] else None)
-    for change in [] if given["as_json"] else wanted:
-        files.diff(change, console)
+    wanted = changes(looked, profile, adopted, path, private)
+    if console is not None:
+        for change in wanted:
+            files.diff(change, console)
     return wanted
 
 

@@ -92,9 +92,7 @@ def flags(words: list[str]) -> tuple[dict[str, FlagValue], list[str]]:
     return found, notes
 
 
-def profile_text(
-    adopted: Adopted, summary: str, purpose: str, exposure: str | None, now: str, cards: Sequence[str] = ()
-) -> str:
+def profile_text(adopted: Adopted, summary: str, purpose: str, now: str, cards: Sequence[str] = ()) -> str:
     """The profile as YAML, in the order and style of those that people write.
 
     + cards: names of the machine's cards, as nvidia-smi prints them
@@ -106,8 +104,6 @@ def profile_text(
         head["model"] = model
     if adopted.stack.device == "cuda" and (kind := _card_key(cards)):
         head["cards"] = {"model": kind, "count": _used(adopted.flags)}
-    if exposure:
-        head["exposure"] = exposure
     lines = [f"# Adopted on {now} from a server that was running: its flags and environment, as they were."]
     lines += [f"{name}: {_yaml(value)}" for name, value in head.items()]
     tables: dict[str, dict[str, Any]] = {"flags": {**adopted.flags}, "environment": {**adopted.environment}}

@@ -82,17 +82,19 @@ def container_of(address: str, box: Box, above: Hypervisor) -> Container:
 
 
 def changes(
-    looked: Looked, profile: str, adopted: Adopted | None, inventory: Path, exposure: str | None
+    looked: Looked, profile: str, adopted: Adopted | None, inventory: Path, private: bool
 ) -> list[files.Change]:
     """Files to write, in the order to write them; one that says already what it must is left out.
+
+    + private: nobody else reaches the address that the server listens on
 
     Error: a profile of the adopted server's name says something else.
     """
     target, wanted = looked.target, list[files.Change]()
-    data = {**looked.data(), "profile": profile}
+    data = {**looked.data(), "profile": profile, **({"exposure": "private-network"} if private else {})}
     if adopted:
         now = datetime.datetime.now(datetime.UTC).date().isoformat()
-        wanted.append(_profile(profile, adopted, looked, exposure, now))
+        wanted.append(_profile(profile, adopted, looked, now))
         if adopted.api_key:
             data["api_key_file"] = _home(secrets.path(target.name, "api-key"))
         if adopted.hub_token:
@@ -103,14 +105,14 @@ def changes(
     return [change for change in wanted if change.text != change.before]
 
 
-def _profile(name: str, adopted: Adopted, looked: Looked, exposure: str | None, now: str) -> files.Change:
+def _profile(name: str, adopted: Adopted, looked: Looked, now: str) -> files.Change:
     path = paths.profiles() / f"{name}.yaml"
     model = adopted.flags.get(
         "served-model-name", adopted.flags.get("model-path", adopted.flags.get("model", "a model"))
     )
     purpose = "practice" if adopted.stack.device == "cpu" else "throughput"
     names = [card.name for card in source(looked.box, looked.above).cards]
-    text = profile_text(adopted, f"{model}, as it ran on {looked.target.name}", purpose, exposure, now, names)
+    text = profile_text(adopted, f"{model}, as it ran on {looked.target.name}", purpose, now, names)
     change = files.Change(path, text)
     old = change.before.partition("\n")[2]
     if old and old != text.partition("\n")[2]:  # the first line holds the day
@@ -120,7 +122,7 @@ def _profile(name: str, adopted: Adopted, looked: Looked, exposure: str | None, 
 
 def _ordered(data: dict[str, Any]) -> dict[str, Any]:
     """As people write them: address, hypervisor, container, profile, then the rest."""
-    first = ("ssh_hostname", "hypervisor", "container", "profile", "api_key_file", "hub", "cuda")
+    first = ("ssh_hostname", "hypervisor", "container", "profile", "exposure", "api_key_file", "hub", "cuda")
     return {key: data[key] for key in (*first, *data) if key in data}
 
 

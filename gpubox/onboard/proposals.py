@@ -10,8 +10,11 @@ from gpubox.inventory import Box
 from gpubox.nccl.choose import Choice
 from gpubox.rules import context
 from gpubox.rules.facts import BoxFacts
-from gpubox.rules.finding import UnknownError
+from gpubox.rules.finding import Finding, UnknownError
 from gpubox.rules.subjects import memory
+
+OPEN = "api-open"
+"""The rule about servers without a key: what a person decides, no reason why a profile does not fit."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Proposal:
     """What to look at although it fits."""
     weight: float = 0
     """GiB of weights: among those that fit, the biggest model comes first."""
+    open: bool = False
+    """Everybody who reaches the address may use it, unless the box's data says that nobody else does."""
 
 
 def proposals(
@@ -53,14 +58,18 @@ def _judge(
         return Proposal(name, wish.summary, False, ("for the practice machine",))
     box = inventory.box_of("this", {**data, "profile": name}, f"profile {name}")
     found = rules.check(box, facts)
-    against = _counted(finding.found for finding in found if finding.severity == "error")
+    against = _counted(one.found for one in found if one.severity == "error" and one.rule != OPEN)
     if box.stack.device == "cuda" and silent:
         against.insert(0, silent)
     if against:
         return Proposal(name, wish.summary, False, tuple(against))
-    notes = [f"{finding.rule}: {finding.found}" for finding in found if finding.severity in {"unknown", "warning"}]
+    notes = [f"{one.rule}: {one.found}" for one in found if one.severity in {"unknown", "warning"} or one.rule == OPEN]
     why, weight = _arithmetic(box, facts)
-    return Proposal(name, wish.summary, True, (why,), (*notes, *_differing(box, choice)), weight)
+    return Proposal(name, wish.summary, True, (why,), (*notes, *_differing(box, choice)), weight, _is_open(found))
+
+
+def _is_open(found: Iterable[Finding]) -> bool:
+    return any(one.rule == OPEN and one.severity == "error" for one in found)
 
 
 def _counted(reasons: Iterable[str]) -> list[str]:

@@ -36,8 +36,8 @@ SERVER = Server(
 )
 
 
-def loaded(adopted: adoption.Adopted, exposure: str | None = None, cards: Sequence[str] = ()) -> profile.Profile:
-    text = adoption.profile_text(adopted, "as it ran", "throughput", exposure, "2026-11-29", cards)
+def loaded(adopted: adoption.Adopted, cards: Sequence[str] = ()) -> profile.Profile:
+    text = adoption.profile_text(adopted, "as it ran", "throughput", "2026-11-29", cards)
     values: dict[str, Any] = yaml.safe_load(text)
     return validated(profile.Profile, {"name": "adopted", **values}, "adopted")
 

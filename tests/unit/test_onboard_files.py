@@ -2,6 +2,7 @@
 
 import io
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ def test_it_is_formatted_as_this_repository_formats(tmp_path: Path, above: tuple
     path = tmp_path / "box.py"
     written(path, files.inventory_with(path, BOX, above, "A box."))
     done = subprocess.run(
-        ["ruff", "format", "--line-length", "120", "--diff", str(path)], capture_output=True, text=True
+        [str(Path(sys.executable).parent / "ruff"), "format", "--line-length", "120", "--diff", str(path)],
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout) == (0, "")
 
