@@ -7,7 +7,7 @@ from typing import Any
 
 from pyinfra.api import QuoteString, StringCommand
 
-from gpubox.errors import CannotTellError
+from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.server import switch
 from gpubox.server.release import ROOT
 
@@ -28,7 +28,17 @@ class Releases:
     linked: bool = False
     """The link to the venv is that of the current release."""
     releases: tuple[dict[str, Any], ...] = ()
-    """Each with digest, venv, revision, made_from, files (digests), probe (its arguments), verified (time or None)."""
+    """Each with digest, venv, revision, made_from, files (digests), argv, environment (lines, secrets taken out), probe
+    (its arguments), verified (time or None)."""
+
+    def named(self, name: str) -> str:
+        """The digest that `current`, `previous` or the beginning of a digest means. Error: none, or several."""
+        links = {"current": self.current, "previous": self.previous}
+        found = [r["digest"] for r in self.releases if r["digest"] == links.get(name) or r["digest"].startswith(name)]
+        if len(found) != 1:
+            known = ", ".join(release["digest"] for release in self.releases) or "none there"
+            raise GpuboxError(f"{name!r} names {len(found)} releases", f"current, previous, or one of: {known}")
+        return str(found[0])
 
     def one(self, digest: str) -> dict[str, Any]:
         """The release `digest`; empty: it is not there."""

@@ -14,7 +14,7 @@ from gpubox.facts.ready import probe
 from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, watch
-from gpubox.operations.release import KEEP, act
+from gpubox.operations.release import act
 from gpubox.server import readiness
 
 BEAT_S = 5.0
@@ -36,7 +36,7 @@ class Wanted:
     @property
     def on_box(self) -> dict[str, Any]:
         """Arguments of gpubox.server.switch."""
-        return {"unit": self.unit, "venv_link": self.venv_link, "keep": KEEP}
+        return {"unit": self.unit, "venv_link": self.venv_link}
 
 
 @operation()

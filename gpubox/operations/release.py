@@ -18,9 +18,6 @@ from gpubox.operations import Commands, onbox, watch
 from gpubox.server import checks, checks_child
 from gpubox.server.checks import Arguments
 
-KEEP = 3
-"""Verified releases that stay on a box besides the current and the previous one."""
-
 
 @operation()
 def checked(

@@ -19,6 +19,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -33,6 +34,7 @@ from typing import Any
 DONE, FAILED, CANNOT_TELL = 0, 1, 2
 STAMP = "GPUBOX_RELEASE"
 GOING = ".gpubox-old"
+_SECRET = re.compile(r"^(\w*(?:TOKEN|KEY|SECRET|PASS)\w*)=.*", re.I)
 
 
 @dataclass(frozen=True)
@@ -254,9 +256,15 @@ def _venv(arguments: Arguments, digest: str | None) -> Path:
 
 def _described(arguments: Arguments, digest: str) -> dict[str, Any]:
     """A release without secrets."""
-    probe = arguments.releases / digest / "probe.json"
-    asked = json.loads(probe.read_text()) if probe.is_file() else {}
-    return {**_about(arguments, digest), "probe": asked, "verified": _verified_at(arguments, digest)}
+    texts = {name: arguments.releases / digest / name for name in ("argv.json", "environment", "probe.json")}
+    argv, variables, probe = (path.read_text() if path.is_file() else "" for path in texts.values())
+    return {
+        **_about(arguments, digest),
+        "argv": json.loads(argv or "[]"),
+        "environment": [_SECRET.sub(r"\1=(secret)", line) for line in variables.splitlines() if line[:1] != "#"],
+        "probe": json.loads(probe or "{}"),
+        "verified": _verified_at(arguments, digest),
+    }
 
 
 def _about(arguments: Arguments, digest: str) -> dict[str, Any]:

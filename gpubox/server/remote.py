@@ -1,0 +1,72 @@
+"""The releases of a box for the command line: the same scripts on the box as the deploy's, by ssh alone."""
+
+import json
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gpubox import ssh
+from gpubox.errors import CannotTellError, GpuboxError
+from gpubox.facts import release
+from gpubox.facts.ready import PROBE_PATH
+from gpubox.facts.release import Releases
+from gpubox.inventory import Box
+from gpubox.server import readiness, switch, watch
+from gpubox.server.service import UNIT
+
+_BUSY = 75
+
+
+def state(box: Box) -> Releases:
+    """What is on the box. Errors: cannot tell (it is not reached)."""
+    return act(box, "state")
+
+
+def act(box: Box, action: str, digest: str = "") -> Releases:
+    """Do `action` of gpubox.server.switch. Errors: refused, with the reason; a deploy is at work; cannot tell."""
+    script = Path(switch.__file__).read_text()
+    alone = [] if action == "state" else ["flock", "--nonblock", f"--conflict-exit-code={_BUSY}", "/run/gpubox.lock"]
+    arguments = {"unit": UNIT, "digest": digest, "venv_link": box.settings.venv_path}
+    command = _on(box, [*alone, "python3", "-I", "-c", script, action])
+    done = subprocess.run(command, input=json.dumps(arguments), capture_output=True, text=True)
+    if done.returncode == 0:
+        return release.parse(done.stdout.strip())
+    said = done.stderr.strip() or f"exit code {done.returncode}"
+    if done.returncode == _BUSY:
+        raise GpuboxError(f"{box.name}: another run is at work", "its end")
+    raise (GpuboxError if done.returncode == switch.FAILED else CannotTellError)(f"{box.name}: {said}")
+
+
+def wait(box: Box, probe: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The events of the probe as they come; the last is `ready`, `failed` or `cannot-tell`."""
+    given = json.dumps({**probe, **readiness.about_log(), "thorough": True})
+    with subprocess.Popen(
+        _on(box, ["python3", PROBE_PATH]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        if process.stdin is not None and process.stdout is not None:
+            process.stdin.write(given)
+            process.stdin.close()
+            yield from (json.loads(line) for line in process.stdout if line.startswith("{"))
+
+
+class Watch:
+    """A client on the box that asks all along, from its making to `end`."""
+
+    def __init__(self, box: Box, asked: list[dict[str, Any]]) -> None:
+        command = _on(box, ["python3", "-I", "-c", Path(watch.__file__).read_text()])
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self._process.stdin is not None:
+            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.flush()
+
+    def end(self) -> dict[str, Any] | None:
+        """What it saw (gpubox.server.watch.summary); None: it did not say."""
+        said, _ = self._process.communicate()
+        return dict(json.loads(said)) if said.startswith("{") else None
+
+
+def _on(box: Box, words: list[str]) -> list[str]:
+    sudo = ["sudo", "-n"] if box.connection.get("_sudo") else []
+    return [*ssh.command(box.address, box.connection), shlex.join([*sudo, *words])]
