@@ -98,6 +98,7 @@ def test_a_bad_server_gets_a_verdict(
     assert (result.exit_code, record.verdict) == (code, verdict)
     assert told in str(record.problem)
     assert told in result.output
+    assert {(row.input_tokens, row.output_tokens) for row in record.rows} <= {(256, 4)}
     assert all(row.status != "complete" for row in record.rows if row.completed != row.prompts)
 
 

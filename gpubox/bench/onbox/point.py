@@ -45,7 +45,7 @@ def measure(
     finally:
         _end(client)
     watch.look()
-    row = _row(point, raw, log, watch, code)
+    row = {**_row(point, raw, log, watch, code), "input_tokens": plan.input_tokens}
     since = watch.last - (row["duration_s"] or 0)
     return {**row, "cards": cards.summary(since, watch.last)}
 
@@ -147,7 +147,13 @@ def _finished(log: Path) -> int:
 
 
 def _row(point: Point, raw: Path, log: Path, watch: _Watch, code: int | None) -> dict[str, Any]:
-    own = {"concurrency": point.concurrency, "repeat": point.repeat, "seed": point.seed, "prompts": point.prompts}
+    own = {
+        "concurrency": point.concurrency,
+        "repeat": point.repeat,
+        "seed": point.seed,
+        "prompts": point.prompts,
+        "output_tokens": point.output_tokens,
+    }
     result = _result(raw)
     if result is not None:
         row = {**row_of(result, point.prompts), **own}
@@ -158,7 +164,6 @@ def _row(point: Point, raw: Path, log: Path, watch: _Watch, code: int | None) ->
     return {
         **row_of({}),
         **own,
-        "output_tokens": point.output_tokens,
         "completed": watch.done,
         "duration_s": elapsed if watch.done else None,
         "requests_s": rate,
