@@ -1,4 +1,4 @@
-"""Pages below docs/ that are made from code and data: the rules, the settings, the flags of each SGLang release."""
+"""Pages below docs/ that are made from code and data: rules, settings, problems, flags of each SGLang release."""
 
 import ast
 import inspect
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from gpubox import profile, settings, stack
+from gpubox import pains, profile, settings, stack
 from gpubox.catalog import release
 from gpubox.catalog.release import Flag, Release
 from gpubox.rules.facts import BoxFacts
@@ -28,7 +28,9 @@ _TREES: list[tuple[str, type[BaseModel]]] = [
 def all_pages() -> dict[str, str]:
     """Path below docs/ -> text."""
     flags = {f"flags/{version}.md": _flags(release.load(version)) for version in release.versions()}
-    return {"rules.md": _rules(), "settings.md": _settings(), "flags/README.md": _releases(), **flags}
+    problems = "\n".join([_MADE, *pains.lines(), ""])
+    made = {"rules.md": _rules(), "settings.md": _settings(), "pains.md": problems, "flags/README.md": _releases()}
+    return {**made, **flags}
 
 
 def _rules() -> str:

@@ -1,5 +1,6 @@
 """Step `base`."""
 
+import pytest
 from testinfra.host import Host
 
 from gpubox.inventory import Box
@@ -15,6 +16,7 @@ def test_time_zone(host: Host, box: Box) -> None:
     assert host.file("/etc/localtime").linked_to == f"/usr/share/zoneinfo/{box.settings.base.timezone}"
 
 
+@pytest.mark.pain("P62")
 def test_limits_hold_in_a_new_session(host: Host, box: Box) -> None:
     limits = box.settings.base.limits
     assert host.check_output("ulimit -H -l") == ceiling(host, "-l", limits.memlock)

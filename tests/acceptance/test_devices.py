@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from testinfra.host import Host
 
 from gpubox.hypervisor.nodes import CONTROL
@@ -24,6 +25,7 @@ def nodes(hypervisor: Host) -> list[str]:
     return [f"/dev/{card}" for card in cards] + list(CONTROL)
 
 
+@pytest.mark.pain("P01", "P03")
 def test_every_node_can_be_opened(host: Host, hypervisor: Host, box: Box) -> None:
     """Without a rule of the device cgroup: EPERM. With it, but no driver behind (practice machine): ENXIO."""
     expected = "ENXIO" if box.stack.device == "cpu" else "opened"
@@ -32,6 +34,7 @@ def test_every_node_can_be_opened(host: Host, hypervisor: Host, box: Box) -> Non
     assert answers == dict.fromkeys(paths, expected)
 
 
+@pytest.mark.pain("P03")
 def test_the_configuration_allows_the_majors_of_now(hypervisor: Host, box: Box) -> None:
     assert box.settings.container is not None
     text = hypervisor.file(f"/var/lib/lxc/{box.settings.container.name}/config").content_string

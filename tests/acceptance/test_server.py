@@ -18,6 +18,7 @@ def pid(host: Host) -> str:
     return str(host.check_output("systemctl show --value --property=MainPID %s", UNIT))
 
 
+@pytest.mark.pain("P32", "P34")
 def test_packages_equal_the_lock(host: Host, box: Box) -> None:
     script = "import importlib.metadata as m, json; print(json.dumps([(d.name, d.version) for d in m.distributions()]))"
     found = json.loads(host.check_output("%s/bin/python3 -c %s", box.settings.venv_path, script))
@@ -37,6 +38,7 @@ def test_metadata_of_the_venv_is_whole(host: Host, box: Box) -> None:
     assert host.check_output("%s/bin/python3 -c %s", box.settings.venv_path, script) == ""
 
 
+@pytest.mark.pain("P37")
 def test_venv_has_the_stacks_python(host: Host, box: Box) -> None:
     said = host.check_output("%s/bin/python3 --version", box.settings.venv_path)
     assert said.startswith(f"Python {box.stack.python}.")
@@ -61,6 +63,7 @@ def test_environment_file_is_roots_alone(host: Host) -> None:
     assert host.file(ENVIRONMENT_PATH).mode == 0o600
 
 
+@pytest.mark.pain("P67")
 def test_process_has_the_command_line_asked_for(host: Host, wish: Service, pid: str) -> None:
     assert host.file(f"/proc/{pid}/cmdline").content.decode().split("\0")[:-1] == wish.argv
 
@@ -71,6 +74,7 @@ def test_process_has_the_environment_asked_for(host: Host, wish: Service, pid: s
     assert {name: environment.get(name) for name in wish.environment} == wish.environment
 
 
+@pytest.mark.pain("P62")
 def test_process_may_lock_memory_and_open_files(host: Host, pid: str) -> None:
     limits = host.check_output("prlimit --pid %s --memlock --nofile --output HARD --noheadings --raw", pid).split()
     locked, files = ceiling(host, "-l", "unlimited"), ceiling(host, "-n", 1048576)
@@ -81,6 +85,7 @@ def test_port_listens(host: Host, box: Box) -> None:
     assert host.socket(f"tcp://{box.profile.flags.get('host', '127.0.0.1')}:{box.profile.port}").is_listening
 
 
+@pytest.mark.pain("P53")
 def test_a_completion_is_the_known_answer(box: Box) -> None:
     known = box.profile.known_answer
     if known is None:

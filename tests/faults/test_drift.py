@@ -54,12 +54,14 @@ def converged(deploy: Callable[[], Run]) -> None:
     deploy().ended_well()
 
 
+@pytest.mark.pain("P38")
 def test_a_second_run_changes_nothing(converged: None, deploy: Callable[[], Run], on_box: Host) -> None:
     before = started(on_box)
     assert deploy().ended_well().changed == []
     assert started(on_box) == before
 
 
+@pytest.mark.pain("P20", "P21")
 def test_damage_is_seen_and_repaired_in_one_run(
     converged: None, deploy: Callable[[], Run], on_box: Host, on_hypervisor: Host
 ) -> None:

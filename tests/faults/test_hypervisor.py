@@ -73,12 +73,14 @@ def made(step: Callable[[], Run]) -> list[str]:
     return [name for name in first.changed if NAME in name]
 
 
+@pytest.mark.pain("P76")
 def test_from_no_container_to_one_that_ssh_reaches(made: list[str]) -> None:
     assert made == [f"pve01: Hypervisor | {what} {NAME}" for what in ("Container", "Cards of", "ssh into")]
     key, options = str(lab.ssh() / "id_ed25519"), ["-oStrictHostKeyChecking=no", "-oUserKnownHostsFile=/dev/null"]
     assert subprocess.run(["ssh", "-oBatchMode=yes", *options, "-i", key, f"root@{ADDRESS}", "true"]).returncode == 0
 
 
+@pytest.mark.pain("P17")
 def test_every_user_of_an_unprivileged_container_opens_every_node(made: list[str], on_hypervisor: Host) -> None:
     mapped = on_hypervisor.check_output(f"lxc-attach -n {UNPRIVILEGED} -- cat /proc/self/uid_map")
     assert mapped.split()[1] == "100000"
@@ -86,6 +88,7 @@ def test_every_user_of_an_unprivileged_container_opens_every_node(made: list[str
         assert opened(on_hypervisor, UNPRIVILEGED, user) == dict.fromkeys(NODES, "ENXIO"), user
 
 
+@pytest.mark.pain("P03")
 def test_moved_majors_are_denied_and_one_run_puts_them_right(
     made: list[str], step: Callable[[], Run], on_hypervisor: Host, boxes: Inventory
 ) -> None:
@@ -122,6 +125,7 @@ def test_a_killed_run_leaves_a_whole_file_and_the_next_converges(
     assert step().ended_well().changed == []
 
 
+@pytest.mark.pain("P01", "P02")
 def test_nodes_are_there_before_containers_after_a_reboot(made: list[str], on_hypervisor: Host) -> None:
     """Loading the driver makes no node for unified memory: the unit does, before any container starts."""
     nodes = lab.hardware() / "nodes"

@@ -27,6 +27,7 @@ UPDATE, REFRESH = ["update-grub"], ["proxmox-boot-tool", "refresh"]
         (BootFiles(BOTH, grub=True), ["systemd-boot", "grub"]),
     ],
 )
+@pytest.mark.pain("P15")
 def test_loader_that_is_really_used(found: BootFiles, names: list[str]) -> None:
     assert loaders(found) == names
 
@@ -65,6 +66,7 @@ def test_unknown_loader_is_cannot_tell(found: BootFiles) -> None:
         pytest.param(BootFiles(), [], Change({}, []), id="nothing asked, nothing looked at"),
     ],
 )
+@pytest.mark.pain("P15", "P58")
 def test_change(found: BootFiles, words: list[str], expected: Change) -> None:
     assert change(found, words) == expected
 
@@ -98,5 +100,6 @@ def test_odd_words_are_refused(word: str) -> None:
         ("quiet", WORDS),
     ],
 )
+@pytest.mark.pain("P15", "P58")
 def test_missing_in_the_running_kernel(live: str, absent: list[str]) -> None:
     assert missing(live, WORDS) == absent

@@ -46,12 +46,14 @@ def test_the_real_wheel_reproduces_the_committed_file(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", GATES)
+@pytest.mark.pain("P39", "P86")
 def test_gates(version: str) -> None:
     found = release.load(version).autotune
     assert (found.state, Path(found.file or "").name) == GATES[version]
 
 
 @pytest.mark.parametrize("version", PINS)
+@pytest.mark.pain("P33", "P87")
 def test_pins(version: str) -> None:
     found = release.load(version)
     pins = tuple(found.pin(name) for name in ("torch", "flashinfer-python", "transformers"))
@@ -71,6 +73,7 @@ def test_pins(version: str) -> None:
         ("0.5.23", "no-such-flag", None),
     ],
 )
+@pytest.mark.pain("P45")
 def test_a_name_means_what_argparse_takes_it_for(version: str, name: str, spelling: str | None) -> None:
     found = release.load(version).find(name)
     assert (found.names[0] if found else None) == spelling
@@ -118,6 +121,7 @@ def test_rules_name_the_patch_as_the_patch_names_itself() -> None:
         ("9.0", "0.7.2", None),
     ],
 )
+@pytest.mark.pain("P19")
 def test_which_nvcc(capability: str, flashinfer: str, nvcc: str | None) -> None:
     assert catalog.matrix().nvcc_for(capability, flashinfer) == nvcc
 

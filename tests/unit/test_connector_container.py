@@ -87,6 +87,7 @@ def _recorded(folder: Path) -> list[list[str]]:
 
 
 @KINDS
+@pytest.mark.pain("P83")
 def test_the_program_gets_its_words_whole(kind: type[ContainerConnector], tmp_path: Path) -> None:
     done, output = _connector(kind, tmp_path).run_shell_command(StringCommand("echo", QuoteString("it's $HOME  `a`;")))
     assert (done, output.stdout) == (True, "it's $HOME  `a`;")

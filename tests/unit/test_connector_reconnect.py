@@ -40,6 +40,7 @@ def _host(client: object) -> Host:
         (Transport(error=ConnectionResetError()), False),
     ],
 )
+@pytest.mark.pain("P80")
 def test_a_connection_lives_when_it_answers(transport: Transport | None, lives: bool) -> None:
     assert connection.connected(_host(SimpleNamespace(get_transport=lambda: transport))) is lives
 
@@ -49,6 +50,7 @@ def test_a_connector_without_ssh_needs_no_reconnection() -> None:
 
 
 @pytest.mark.parametrize(("failures", "limit_s", "done"), [(0, 10, True), (7, 10, True), (99, 10, False)])
+@pytest.mark.pain("P80")
 def test_it_is_tried_until_it_answers_or_the_time_is_over(
     failures: int, limit_s: float, done: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

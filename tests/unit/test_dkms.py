@@ -110,5 +110,6 @@ def test_next_kernel(boot: NextBoot, version: str | None) -> None:
         ),
     ],
 )
+@pytest.mark.pain("P07")
 def test_warnings(kernels: list[Kernel], boot: NextBoot, family: str, lines: list[str]) -> None:
     assert warnings(kernels, boot, family) == lines

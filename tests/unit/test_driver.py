@@ -145,6 +145,7 @@ def test_the_fact() -> None:
             packages="libcuda1\t535.261.03-1\thi \nnvidia-support\t20220217\tii \nnvidia-driver\t\tun ",
             offers=" libcuda1 | 535.309.01-1 | http://x.test\n libcuda1 | 535.261.03-1 | http://x.test\n",
             files="",
+            automatic="libc6",
         )
     )
     assert (state.module, state.in_container) == ("535.261.03", True)

@@ -22,6 +22,7 @@ def printed(**found: str | tuple[str, int]) -> list[str]:
     return lines
 
 
+@pytest.mark.pain("P79")
 def test_sections_come_apart() -> None:
     found = sections.split(printed(a="1\n2", b=("", 2)), b=2)
     assert (found["a"].lines, found["a"].code, found["b"].lines, found["b"].code) == (["1", "2"], 0, [], 2)
@@ -32,6 +33,7 @@ def test_half_an_output_is_an_error() -> None:
         sections.split([*printed(a="1"), "@@gpubox@@ b", "x"])
 
 
+@pytest.mark.pain("P81")
 def test_an_unexpected_exit_code_is_an_error() -> None:
     with pytest.raises(ValueError, match="section b ended with 3"):
         sections.split(printed(a="1", b=("", 3)), b=2)

@@ -52,11 +52,13 @@ def test_chosen(wanted: Wanted, chosen: list[Card]) -> None:
         (["0000:81:00.0"], "held by no driver"),
     ],
 )
+@pytest.mark.pain("P16")
 def test_wrong_wish_names_the_card(wanted: Wanted, message: str) -> None:
     with pytest.raises(GpuboxError, match=message):
         choose(CARDS, wanted)
 
 
+@pytest.mark.pain("P16")
 def test_no_card_at_all_is_an_error() -> None:
     with pytest.raises(GpuboxError, match="no card is held by the nvidia driver"):
         choose(present("", "0000:41:00.0 vfio-pci\n"), "all")

@@ -53,6 +53,7 @@ def _packed(rc: int, text: str) -> str:
     return base64.b64encode(f"{text}\n{rc}".encode()).decode()
 
 
+@pytest.mark.pain("P11")
 def test_a_running_container() -> None:
     found = _processed()
     assert found.config == "a\n\n"
@@ -95,6 +96,7 @@ def test_what_is_absent_is_said() -> None:
         {"cgroup": (2, "")},
     ],
 )
+@pytest.mark.pain("P81")
 def test_other_exit_codes_are_cannot_tell(changes: dict[str, tuple[int, str]]) -> None:
     with pytest.raises(CannotTellError):
         _processed(**changes)

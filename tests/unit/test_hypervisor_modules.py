@@ -12,6 +12,7 @@ OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Rele
 CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Release Build"
 
 
+@pytest.mark.pain("P08", "P09")
 def test_options_file_is_one_live_line() -> None:
     lines = [line for line in options_text(True).splitlines() if not line.startswith("#")]
     assert lines == ["options nvidia_uvm uvm_disable_hmm=1"]
@@ -27,6 +28,7 @@ def test_options_file_is_one_live_line() -> None:
         ("N", 3, ["3 processes hold the cards", "stop what serves first"]),
     ],
 )
+@pytest.mark.pain("P08")
 def test_a_right_file_with_a_wrong_live_value_is_pending(live: str | None, users: int, words: list[str] | None) -> None:
     line = pending_reload(live, True, users)
     assert (line is None) == (words is None)
@@ -42,6 +44,7 @@ def test_a_right_file_with_a_wrong_live_value_is_pending(live: str | None, users
         ("/etc/modprobe.d/n.conf:options nvidia NVreg_DeviceFileMode=0660\n", 0),
     ],
 )
+@pytest.mark.pain("P08")
 def test_conflicting_files(options: str, count: int) -> None:
     assert len(conflicts(options, True)) == count
 
@@ -57,6 +60,7 @@ def test_conflicting_files(options: str, count: int) -> None:
         ("", None, BLACKWELL, False),
     ],
 )
+@pytest.mark.pain("P10")
 def test_blackwell_needs_the_open_modules(version: str, licence: str | None, card: Card, wrong: bool) -> None:
     assert bool(closed_modules(version, licence, [card])) == wrong
 
@@ -72,6 +76,7 @@ LSPCI = """00:01.1 PCI bridge: AMD Root Port
 """
 
 
+@pytest.mark.pain("P57", "P58")
 def test_acs_is_read_from_its_control_not_its_capability() -> None:
     assert redirecting(LSPCI) == ["00:01.1"]
 
@@ -85,5 +90,6 @@ def test_acs_is_read_from_its_control_not_its_capability() -> None:
         ("0000:01:00.0 DMA\n", None, "[default] performance", "pcie_aspm=off quiet", 2),
     ],
 )
+@pytest.mark.pain("P15", "P57", "P58")
 def test_findings(iommu: str, lspci: str | None, aspm: str, line: str, count: int) -> None:
     assert len(findings(parse_iommu(iommu), lspci, aspm, line)) == count

@@ -95,6 +95,7 @@ def test_a_fresh_container_is_written_restarted_and_looked_at() -> None:
         ),
     ],
 )
+@pytest.mark.pain("P03")
 def test_a_running_container_that_lacks_something_is_restarted_without_a_write(inside: Inside) -> None:
     restarted, checked = _commands(LXC, replace(DONE, inside=inside))
     assert restarted.startswith(RESTART)
@@ -144,6 +145,7 @@ def test_incus_is_told_by_its_own_commands() -> None:
     assert restarted == "/usr/bin/incus stop gpu01 --timeout 90 && /usr/bin/incus start gpu01"
 
 
+@pytest.mark.pain("P76")
 def test_incus_plugs_in_while_it_runs() -> None:
     instance = '{"name": "gpu01", "type": "container", "config": {"security.privileged": "true"}, "devices": {}}'
     after = replace(FRESH, config=instance, inside=replace(FRESH.inside, nodes=NODES))
@@ -177,6 +179,7 @@ def test_a_container_without_cards_needs_no_driver() -> None:
     assert "config.gpubox-new" in written
 
 
+@pytest.mark.pain("P12")
 def test_caps_only_when_asked() -> None:
     cap = Node("/dev/nvidia-caps/nvidia-cap1", 237, 1, 0o400)  # its major is stale: the kernel's counts
     found = replace(FRESH, nodes=NODES | {cap.path: cap})
@@ -184,6 +187,7 @@ def test_caps_only_when_asked() -> None:
     assert wish.gift(LXC, found, CARDS, caps=True).caps == (Node(cap.path, 508, 1, 0o400),)
 
 
+@pytest.mark.pain("P62")
 def test_unprivileged_containers_may_lock_memory_where_the_hypervisor_can_grant_it() -> None:
     found = replace(FRESH, unprivileged=True)
     text = wish.new_text(LXC, found, wish.gift(LXC, found, CARDS, caps=False))

@@ -8,6 +8,7 @@ from gpubox.errors import CannotTellError
 from gpubox.hypervisor.probe import Answer, answers, script
 
 
+@pytest.mark.pain("P79")
 def test_answers_come_back_whole() -> None:
     asked = {
         "plain": "printf 'a\\n\\n'",
@@ -29,6 +30,7 @@ def test_answers_come_back_whole() -> None:
     assert printed.stderr == ""
 
 
+@pytest.mark.pain("P81")
 def test_unexpected_code_is_cannot_tell() -> None:
     assert Answer(0, "").yes("unit")
     assert not Answer(3, "").yes("unit", no=(3, 4))

@@ -65,10 +65,12 @@ def _instance(local: dict[str, Any], profile: dict[str, Any] | None = None, priv
         ),
     ],
 )
+@pytest.mark.pain("P62")
 def test_commands(instance: str, commands: list[list[str]]) -> None:
     assert changes("c1", instance, CARDS, [], every=True) == commands
 
 
+@pytest.mark.pain("P12")
 def test_caps_are_character_devices_of_their_own() -> None:
     present = {"a": GPU_0, "b": GPU_1, "old": {"type": "unix-char", "source": "/dev/nvidia-caps/nvidia-cap9"}}
     assert changes("c1", _instance(present), CARDS, [CAP], every=True) == [

@@ -33,6 +33,7 @@ lxc.mount.entry = /dev/nvidia-uvm dev/nvidia-uvm none bind,optional,create=file 
         pytest.param("name = b\udcffx\r\n", "name = b\udcffx\r\n" + BLOCK, id="odd bytes and line ends kept"),
     ],
 )
+@pytest.mark.pain("P03")
 def test_block_stands_once_and_the_rest_is_kept(before: str, after: str) -> None:
     assert with_passthrough(before, [CARD, UVM], "v2") == after
 
@@ -49,6 +50,7 @@ def test_broken_block_is_an_error(broken: str) -> None:
         with_passthrough(USER + broken, [CARD], "v2")
 
 
+@pytest.mark.pain("P03")
 def test_users_own_stale_majors_are_named() -> None:
     mine = "lxc.cgroup2.devices.allow: c 511:* rwm\nlxc.cgroup.devices.allow = c 195:* rwm\n"
     mine += "# lxc.cgroup2.devices.allow: c 9:* rwm\n"

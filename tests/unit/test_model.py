@@ -58,6 +58,7 @@ def test_absent_and_one_file(tmp_path: Path) -> None:
         ),
     ],
 )
+@pytest.mark.pain("P70")
 def test_what_a_folder_lacks(tmp_path: Path, files: dict[str, str], lacks: list[str]) -> None:
     assert seen(write(tmp_path / "it's a model", **files)) == ModelState(exists=True, lacks=lacks)
 

@@ -16,6 +16,7 @@ BARE = "Character devices:\n  1 mem\n\nBlock devices:\n  8 sd\n"
 
 
 @pytest.mark.parametrize(("text", "uvm"), [(FRONTEND, 238), (NEW, 511)])
+@pytest.mark.pain("P03")
 def test_nodes_are_numbered_by_the_kernel(text: str, uvm: int) -> None:
     assert needed(text, [1, 0]) == [
         Node("/dev/nvidia0", 195, 0),
@@ -40,6 +41,7 @@ def test_driver_that_is_not_loaded_is_an_error(text: str, message: str) -> None:
         needed(text, [0])
 
 
+@pytest.mark.pain("P01", "P03", "P17")
 def test_wrong_nodes_are_named_with_what_is_wrong() -> None:
     present = parse("/dev/nvidia0 c3 0 666\n/dev/nvidia1 c3 1 660\n/dev/nvidia-uvm ee 0 666\n")
     cards = [Node("/dev/nvidia0", 195, 0), Node("/dev/nvidia1", 195, 1)]

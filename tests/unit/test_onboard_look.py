@@ -66,6 +66,7 @@ def test_a_practice_profile_is_proposed_only_where_cards_are_stand_ins() -> None
         ({"detect_virt": "docker\n", "init": "docker\n"}, "box-place"),
     ],
 )
+@pytest.mark.pain("P21")
 def test_what_is_wrong_with_the_machine_is_found(more: dict[str, str], rule: str) -> None:
     box = simulated.box("rtx-4090-x1-vm", "vm", **more)
     assert [one.rule for one in findings("box", box, None) if one.rule == rule]
@@ -88,6 +89,7 @@ def test_what_is_wrong_with_the_machine_is_found(more: dict[str, str], rule: str
         ),
     ],
 )
+@pytest.mark.pain("P05")
 def test_cards_that_no_program_can_use_are_named(changed: dict[str, Answer], rule: str, said: str) -> None:
     box = probe.read_box({**simulated.answers("rtx-4090-x1-vm", "vm"), **changed})
     found = [one for one in findings("box", box, None) if one.rule == rule]

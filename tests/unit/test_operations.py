@@ -35,6 +35,7 @@ RIGHT = Entry("file", "600", "root", "root", "b9e68e1bea3e5b19ca6b2f98b73a54b73d
         (Entry("link", target="/etc/b"), True),
     ],
 )
+@pytest.mark.pain("P09")
 def test_owned_files(entry: Entry, changes: bool) -> None:
     assert bool(texts(owned_files._inner(files=[FILE], look=lambda: {"/etc/a": entry}))) is changes
 

@@ -80,6 +80,7 @@ def contents(package: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("case", UNKNOWN)
+@pytest.mark.pain("P39")
 def test_another_shape_is_unknown_and_stays_untouched(package: Path, case: str) -> None:
     old, new = UNKNOWN[case]
     assert GATED.count(old) == 1
@@ -93,6 +94,7 @@ def test_another_shape_is_unknown_and_stays_untouched(package: Path, case: str) 
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
+@pytest.mark.pain("P39")
 def test_apply_and_revert(package: Path, ending: bytes) -> None:
     original = GATED.replace(b"\n", ending)
     runner(package).write_bytes(original)
@@ -143,6 +145,7 @@ def test_moved_to_two_files_is_unknown(package: Path) -> None:
     assert onbox.state(package, NAME).state == "unknown"
 
 
+@pytest.mark.pain("P39")
 def test_a_reinstalled_package_is_patched_again(package: Path) -> None:
     onbox.apply(package, NAME)
     runner(package).write_bytes(GATED)
@@ -206,6 +209,7 @@ def test_stale_bytecode_that_a_killed_run_left_is_removed(package: Path) -> None
 
 
 @pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.pain("P39", "P86")
 def test_real_releases(tmp_path: Path, release: str) -> None:
     state, file = RELEASES[release]
     with zipfile.ZipFile(wheel(release)) as archive:

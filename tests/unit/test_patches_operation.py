@@ -57,6 +57,7 @@ def test_a_venv_without_sglang_is_absent(tmp_path: Path) -> None:
     assert fact.process(shell(fact.command(str(tmp_path), [NAME])))[NAME].why == "sglang is not installed"
 
 
+@pytest.mark.pain("P81")
 def test_a_python_that_does_not_run_cannot_tell(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/python").write_text("#!/bin/sh\nexit 127\n")

@@ -91,11 +91,13 @@ ASKING = [
 
 
 @pytest.mark.parametrize("looks", WAITING)
+@pytest.mark.pain("P63")
 def test_wait(looks: list[Look]) -> None:
     assert follow(*looks).todo == "wait"
 
 
 @pytest.mark.parametrize(("looks", "cause"), FAILED)
+@pytest.mark.pain("P48", "P66", "P68", "P88")
 def test_failed(looks: list[Look], cause: str) -> None:
     decision = follow(*looks)
     assert decision.todo == "failed"
@@ -107,6 +109,7 @@ def test_ask(looks: list[Look]) -> None:
     assert follow(*looks).todo == "ask"
 
 
+@pytest.mark.pain("P68")
 def test_a_restart_before_the_first_look_is_news_after_a_start() -> None:
     assert follow(Look(0, replace(RUNNING, restarts=1), None), restarts=0).todo == "failed"
 
@@ -141,6 +144,7 @@ def reply(text: str | None, *logprobs: Any, token: str = "", **message: Any) -> 
         (reply("x", None), None, "NaN"),
     ],
 )
+@pytest.mark.pain("P41", "P42", "P53")
 def test_judge_answer(answer: dict[str, Any], known: str | None, fault: str | None) -> None:
     found = judge_answer(answer, known)
     assert (found is None) == (fault is None)
@@ -149,6 +153,7 @@ def test_judge_answer(answer: dict[str, Any], known: str | None, fault: str | No
 
 @pytest.mark.parametrize("answer", [None, "a known answer"])
 @pytest.mark.parametrize("context", [256, 2048, 200000])
+@pytest.mark.pain("P51")
 def test_a_long_prompt_fits_the_context(answer: str | None, context: int) -> None:
     messages = long_prompt(replace(ARGUMENTS, answer=answer), context)
     size = sum(len(message["content"]) for message in messages)
@@ -242,6 +247,7 @@ def test_ready(server: Server, box: Path) -> None:
     assert server.asked == 1
 
 
+@pytest.mark.pain("P51", "P65")
 def test_thorough(server: Server, box: Path) -> None:
     arguments = {"url": server.url, "model": "m", "thorough": True, "concurrency": 4}
     code, events = run(arguments, box)
@@ -263,6 +269,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("answers", "cause"), FAULTS)
+@pytest.mark.pain("P51", "P53", "P65")
 def test_a_server_that_is_healthy_but_no_good(
     server: Server, box: Path, answers: list[tuple[int, Any]], cause: str
 ) -> None:

@@ -19,12 +19,14 @@ def _case(folder: Path) -> tuple[str, str, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
+@pytest.mark.pain("P04")
 def test_entries_are_as_wanted(folder: Path) -> None:
     before, after, version = _case(folder)
     assert with_devices(before, NODES, version) == after
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
+@pytest.mark.pain("P04")
 def test_second_run_changes_nothing(folder: Path) -> None:
     _, after, version = _case(folder)
     assert with_devices(after, NODES, version) == after
@@ -60,6 +62,7 @@ def test_a_lock_of_a_snapshot_is_not_the_containers() -> None:
     assert "dev0" in with_devices("arch: amd64\n\n[snap]\nlock: x\n", NODES, (5, 2, 0))
 
 
+@pytest.mark.pain("P03")
 def test_a_new_major_changes_nothing_where_entries_are_by_path() -> None:
     text = with_devices("arch: amd64\n", NODES, (5, 2, 0))
     moved = [Node(node.path, 409, node.minor) for node in NODES]

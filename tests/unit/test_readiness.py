@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from gpubox.server import readiness
 from gpubox.server.probe import Arguments, Look, Progress, Unit, decide
 
@@ -23,6 +25,7 @@ def test_phases_of_a_recorded_start() -> None:
     assert phases("truncated") == ["start", "connect", "load"]
 
 
+@pytest.mark.pain("P69")
 def test_a_scheduler_that_failed_ends_the_wait_though_the_process_stays() -> None:
     lines = tuple((RECORDED / "truncated.log").read_text().splitlines())
     progress = Progress(Arguments("http://x", "m", **readiness.about_log()))

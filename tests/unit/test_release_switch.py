@@ -239,6 +239,7 @@ def test_prune_keeps_what_is_needed(box: Box) -> None:
     assert not list((box.root / "releases").glob(f"{digests[0]}*"))
 
 
+@pytest.mark.pain("P64")
 def test_orphans_of_the_unit_are_ended_and_no_others(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     groups = {"7": f"0::/system.slice/{UNIT}", "8": f"1:name=systemd:/system.slice/{UNIT}/x", "9": "0::/user.slice"}
     for pid, group in {**groups, "10": f"0::/system.slice/my-{UNIT}"}.items():

@@ -12,6 +12,7 @@ from gpubox.errors import GpuboxError
 
 
 @pytest.mark.parametrize("name", stack.names())
+@pytest.mark.pain("P32", "P34")
 def test_stack_says_what_its_locks_say(name: str) -> None:
     it = stack.load(name)
     pins = it.pins
@@ -19,6 +20,7 @@ def test_stack_says_what_its_locks_say(name: str) -> None:
     assert lock.problems(it) == []
 
 
+@pytest.mark.pain("P87")
 def test_history_knows_glm5() -> None:
     """0.5.9 pins a transformers that does not know glm_moe_dsa: https://github.com/zai-org/GLM-5/issues/22."""
     major, minor = stack.load("sglang-0.5.9-cu128").pins["transformers"].split(".")[:2]

@@ -34,6 +34,7 @@ idna==3.20 --hash=sha256:{A}
         "./idna.whl",
     ],
 )
+@pytest.mark.pain("P32")
 def test_refused(line: str) -> None:
     with pytest.raises(GpuboxError, match=r"^here holds"):
         parse(line, "here")

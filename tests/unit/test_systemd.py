@@ -28,6 +28,7 @@ def read(line: str) -> list[str]:
 
 
 @given(st.lists(PRINTABLE))
+@pytest.mark.pain("P67")
 def test_every_word_comes_back(words: list[str]) -> None:
     assert read(exec_line(["/bin/server", *words])) == ["/bin/server", *words]
 
@@ -46,6 +47,7 @@ def test_every_word_comes_back(words: list[str]) -> None:
         ("it's", '"it\'s"'),
     ],
 )
+@pytest.mark.pain("P67")
 def test_words(word: str, text: str) -> None:
     assert exec_line(["/bin/server", word]) == f"/bin/server {text}"
 
@@ -62,6 +64,7 @@ def test_environment_file() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("NCCL_GRAPH_FILE", ""), ("1A", "x"), ("A-B", "x"), ("A", "x\0")])
+@pytest.mark.pain("P60")
 def test_environments_that_cannot_be(name: str, value: str) -> None:
     with pytest.raises(GpuboxError):
         environment_file({name: value})

@@ -14,6 +14,7 @@ CASES = Path(__file__).parent.parent / "cases" / "topology"
 
 
 @pytest.mark.parametrize("case", sorted(p.name for p in CASES.iterdir()))
+@pytest.mark.pain("P56")
 def test_settings_follow_from_place_links_and_cards_in_use(case: str) -> None:
     folder = CASES / case
     expected = yaml.safe_load((folder / "expected.yaml").read_text())
@@ -50,6 +51,7 @@ def test_pairs_of_some_cards_only() -> None:
     assert matrix.between([2, 0]) == {(0, 2): "02"}
 
 
+@pytest.mark.pain("P60")
 def test_no_recipe_holds_an_empty_value_and_each_names_its_source() -> None:
     assert [recipe.name for recipe in recipes() if not all(recipe.environment.values()) or not recipe.source] == []
 

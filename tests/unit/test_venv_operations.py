@@ -50,6 +50,7 @@ MAKE = "/opt/gpubox/uv/bin/uv venv --quiet --no-project --relocatable --python 3
         ),
     ],
 )
+@pytest.mark.pain("P37")
 def test_environment(found: Venv, commands: list[str]) -> None:
     assert made(found) == commands
 
@@ -88,10 +89,12 @@ FORGET = "cd /env/lib && cd python3.*/site-packages && rm -rf --"
         ),
     ],
 )
+@pytest.mark.pain("P32", "P38")
 def test_packages(found: Venv, commands: list[str]) -> None:
     assert installed(found) == commands
 
 
+@pytest.mark.pain("P38")
 def test_packages_as_locked_give_nothing() -> None:
     assert installed(GOOD) == []
     assert installed(Venv("whole", packages={**WANTED, "flash-attn": "2.8.3"}), frozenset({"flash-attn"})) == []
@@ -104,6 +107,7 @@ def test_installer() -> None:
     assert command.endswith("--require-hashes --disable-pip-version-check -r /stack/uv.txt")
 
 
+@pytest.mark.pain("P28")
 def test_source_built() -> None:
     build = SourceBuild(package="flash-attn", version="2.8.3", sha256="0" * 64, cuda="12.8", environment={"X": "a b"})
 

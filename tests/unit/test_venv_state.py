@@ -73,6 +73,7 @@ def test_a_marker_that_cannot_be_read_vouches_for_nothing(venv: Path) -> None:
     assert state.config_changed
 
 
+@pytest.mark.pain("P37")
 def test_what_is_no_venv_of_ours(venv: Path, tmp_path: Path) -> None:
     assert seen(tmp_path / "nothing").kind == "absent"
     assert seen(tmp_path).kind == "foreign"

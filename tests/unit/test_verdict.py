@@ -29,6 +29,7 @@ LINES = [line.split("\t") for line in (CASES / "lines.txt").read_text().splitlin
 
 
 @pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.pain("P45", "P87", "P89")
 def test_recorded_logs(name: str) -> None:
     phase, headline, slow = RECORDED[name]
     log = (CASES / f"{name}.log").read_text().splitlines()
@@ -44,6 +45,7 @@ def test_every_recorded_log_is_tested() -> None:
 
 
 @pytest.mark.parametrize(("known", "line"), LINES)
+@pytest.mark.pain("P05", "P19", "P27", "P34", "P41", "P44", "P49", "P54", "P57", "P59", "P66", "P85", "P87")
 def test_lines_from_threads(known: str, line: str) -> None:
     assert [finding.known.id for finding in verdict.judge([line])] == [known]
 
@@ -62,6 +64,7 @@ def test_ordinary_lines_say_nothing(line: str) -> None:
     assert verdict.judge([line]) == []
 
 
+@pytest.mark.pain("P69")
 def test_the_particular_cause_comes_before_the_general_one() -> None:
     log = [
         "Received sigquit from a child process.",

@@ -234,6 +234,7 @@ SURVIVED = {
 
 
 @pytest.mark.parametrize("case", SURVIVED)
+@pytest.mark.pain("P70", "P71")
 def test_survived(box: Box, hub: Hub, case: str) -> None:
     hub.faults = SURVIVED[case]
     events = box.run("fetch")
@@ -243,6 +244,7 @@ def test_survived(box: Box, hub: Hub, case: str) -> None:
     assert list(box.blobs.glob("*.incomplete")) == []
 
 
+@pytest.mark.pain("P73")
 def test_a_half_file_that_cannot_be_continued_is_fetched_anew(box: Box, hub: Hub) -> None:
     box.blobs.mkdir(parents=True)
     (box.blobs / f"{digest(SHARDS[SHARD])}.incomplete").write_bytes(b"x" * 400_000)
@@ -263,6 +265,7 @@ NAMED: dict[str, tuple[dict[str, list[str]], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", NAMED)
+@pytest.mark.pain("P70", "P71", "P72")
 def test_named(box: Box, hub: Hub, case: str) -> None:
     faults, more, cause = NAMED[case]
     hub.faults = {end: list(each) for end, each in faults.items()}
@@ -272,11 +275,13 @@ def test_named(box: Box, hub: Hub, case: str) -> None:
     assert final["todo"]
 
 
+@pytest.mark.pain("P72")
 def test_nothing_is_fetched_without_room(box: Box, hub: Hub) -> None:
     box.run("fetch", room=1e12)
     assert hub.asked == {f"GET {COMMIT}": 1}
 
 
+@pytest.mark.pain("P70")
 def test_a_repository_that_lacks_a_shard_is_not_complete(box: Box, hub: Hub) -> None:
     del hub.files[SHARD]
     final = box.run("fetch", attempts=1)[-1]
@@ -295,6 +300,7 @@ DAMAGE: dict[str, tuple[Callable[[Box], None], str]] = {
 
 
 @pytest.mark.parametrize("case", DAMAGE)
+@pytest.mark.pain("P70")
 def test_damage_is_seen_without_the_hub_and_repaired(box: Box, hub: Hub, case: str) -> None:
     damage, lack = DAMAGE[case]
     box.run("fetch")
@@ -314,6 +320,7 @@ def test_unwanted_files_are_left_out(box: Box, hub: Hub) -> None:
     assert box.contents() == FILES
 
 
+@pytest.mark.pain("P71")
 def test_the_token_goes_to_the_hub_and_nowhere_else(box: Box, hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hf_sekret\n")
     (tmp_path / "token").chmod(0o644)
