@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help venv demo test test-faults lint unit acceptance bench lab-up lab-down
+.PHONY: help venv demo test test-faults lint unit acceptance bench docs lab-up lab-down
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -48,3 +48,8 @@ test-faults: lab-up ## the slow ones: damage, kill and break the practice machin
 
 bench: lab-up ## time the deploy itself: seconds, round trips, remote CPU
 	$(BIN)/python -m gpubox.lab.bench
+
+docs: venv ## build the documentation into site/; links that lead nowhere end it
+	$(BIN)/gpubox docs --check
+	UV_PROJECT_ENVIRONMENT=.cache/docs $(BIN)/uv sync --frozen --only-group docs
+	.cache/docs/bin/mkdocs build --quiet --site-dir site
