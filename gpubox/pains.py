@@ -140,7 +140,7 @@ def _pain(name: str, pain: Pain, found: list[Mark]) -> list[str]:
     text = [f"### {name}: {pain.title}", "", f"`` {pain.symptom} `` ([source]({pain.source}))", ""]
     for kind in KINDS.values():
         files = dict.fromkeys(mark.file for mark in found if mark.kind == kind)
-        text += [f"- {kind}: [{file}](../{file}) {_tests(file, found)}".rstrip() for file in files]
+        text += [f"- {kind}: `{file}` {_tests(file, found)}".rstrip() for file in files]
     text += [f"- rule: [`{rule.id}`](rules.md#{rule.id}-{rule.severity})" for rule in rules_for(pain)]
     return [*text, f"- note: {pain.note}"] if pain.note else text
 
