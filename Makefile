@@ -52,4 +52,4 @@ bench: lab-up ## time the deploy itself: seconds, round trips, remote CPU
 docs: venv ## build the documentation into site/; links that lead nowhere end it
 	$(BIN)/gpubox docs --check
 	UV_PROJECT_ENVIRONMENT=.cache/docs $(BIN)/uv sync --frozen --only-group docs
-	.cache/docs/bin/mkdocs build --quiet --site-dir site
+	NO_MKDOCS_2_WARNING=1 .cache/docs/bin/mkdocs build --quiet --site-dir site

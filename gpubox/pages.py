@@ -14,6 +14,7 @@ from gpubox.catalog import release
 from gpubox.catalog.release import Flag, Release
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.registry import Rule, rules
+from gpubox.server import verdict_page
 
 _MADE = "<!-- Made by `gpubox docs`; do not edit. -->\n"
 _TREES: list[tuple[str, type[BaseModel]]] = [
@@ -30,6 +31,7 @@ def all_pages() -> dict[str, str]:
     flags = {f"flags/{version}.md": _flags(release.load(version)) for version in release.versions()}
     problems = "\n".join([_MADE, *pains.lines(), ""])
     made = {"rules.md": _rules(), "settings.md": _settings(), "pains.md": problems, "flags/README.md": _releases()}
+    made["log.md"] = "\n".join([_MADE, *verdict_page.lines(), ""])
     return {**made, **flags}
 
 
