@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import httpx
 
-from gpubox import inventory
+from gpubox import inventory, secret
 from gpubox.errors import GpuboxError
 
 DEFAULT_PROMPT = "hello"
@@ -31,8 +31,10 @@ def command(host: str, prompt: str | None, path: Path | None, max_tokens: int) -
         "max_tokens": max_tokens,
     }
     try:
-        reply = httpx.post(f"{endpoint}/chat/completions", json=body, timeout=300, trust_env=False).raise_for_status()
-        message = reply.json()["choices"][0]["message"]
+        client = httpx.Client(headers=secret.authorization(box), timeout=300, trust_env=False)
+        message = (
+            client.post(f"{endpoint}/chat/completions", json=body).raise_for_status().json()["choices"][0]["message"]
+        )
     except (httpx.HTTPError, ValueError, LookupError) as error:
         raise GpuboxError(f"{endpoint}: {error!r}", "an answer", f"`journalctl -u sglang` on {host}") from error
     click.echo(f"endpoint  {endpoint}")

@@ -47,8 +47,7 @@ class Service:
 
 def service_of(box: Box) -> Service:
     """The service that the box's profile, stack and settings ask for. Errors: a bad file with the API key."""
-    key_file = box.settings.api_key_file
-    key = None if key_file is None else secret.read(key_file, f"{box.name}: api_key_file")
+    key = secret.api_key(box)
     venv = venv_of(box)
     argv = command.argv(box.profile, release.venv_path(venv), _flags(box, key is not None))
     variables = _environment(box, release.venv_path(venv))

@@ -1,5 +1,6 @@
 """Profiles and stacks that only a test has: a checkout with more in it, and an inventory that names one of them."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -63,7 +64,7 @@ class Workshop:
 
     def environment(self) -> dict[str, str]:
         """What a run needs in its environment to find all this."""
-        return {"GPUBOX_ROOT": str(self.root)}
+        return {**os.environ, "GPUBOX_ROOT": str(self.root)}
 
     def deploy(self, profile: str, **settings: Any) -> Run:
         """One run of the deploy on the box alone, with this profile."""
