@@ -108,6 +108,25 @@ def test_a_dying_server_leaves_its_last_words_without_secrets(python: str, port:
     assert record.rows[-1].status == "partial"
 
 
+def test_a_server_elsewhere_that_dies_is_gone_and_its_failures_are_no_results(
+    python: str, port: int, tmp_path: Path
+) -> None:
+    server = subprocess.Popen([sys.executable, str(CASES / "server.py"), str(port), "dies", "topsecret"])
+    words = ["--url", f"http://127.0.0.1:{port}", "--python", python, "--runs", str(tmp_path / "runs"), *BENCH]
+    result = CliRunner().invoke(command, words)
+    server.wait()
+    (folder,) = (tmp_path / "runs").iterdir()
+    record = records.load(folder / "record.json")
+    assert (result.exit_code, record.verdict) == (1, "failed")
+    assert "the server no longer answers: [Errno 111] Connection refused" in str(record.problem)
+    assert [(row.concurrency, row.status) for row in record.rows] == [(1, "complete"), (2, "partial")]
+    assert (record.rows[-1].completed or 0) < 4
+    assert record.rows[-1].output_tok_s is None
+    assert "<urlopen error [Errno 111] Connection refused>" in str(record.rows[-1].problem)
+    assert record.server.argv == ["--model-path", "/nowhere", "--api-key", "(secret)"]
+    assert "topsecret" not in records.dumps(record)
+
+
 def test_no_key_stays_in_the_record_or_beside_it(python: str, port: int, tmp_path: Path) -> None:
     _, record = bench(python, port, "good", tmp_path / "runs", "--repeat", "1")
     assert record.server.argv is not None

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import shlex
 import shutil
 import signal
 import sys
@@ -67,7 +68,7 @@ def _sweep(plan: Plan, server: Server, events: Events) -> None:
     ready_s = wait_until_ready(plan, server)
     info = _server_info(plan)
     model, tokenizer = _model(plan), plan.tokenizer or str(info.get("tokenizer_path") or "")
-    described = {**server.describe(), "server_args": secrets.server_args(info), "cap": _cap(info)}
+    described = {**_typed(info), **server.describe(), "server_args": secrets.server_args(info), "cap": _cap(info)}
     events.say("server", url=plan.url, model=model, version=info.get("version"), ready_s=ready_s, **described)
     random_weights = info.get("load_format") == probe.RANDOM_WEIGHTS
     events.say("probe", when="before", **probe.ask(plan, model, random_weights))
@@ -91,10 +92,20 @@ def _point(
     check_interrupted()
     if problem := server.problem():
         raise Stop("failed", f"{problem} (at {point.concurrency} clients)")
+    if row["status"] != "complete":
+        _check_answers(plan, point)
     if row["status"] == "failed":
         raise Stop("failed", f"{'warm-up' if not keep else 'row'} at {point.concurrency} clients: {row['problem']}")
     if row["status"] == "partial" and "given up" in str(row["problem"]):
         raise Stop("failed", f"row at {point.concurrency} clients: {row['problem']}")
+
+
+def _check_answers(plan: Plan, point: Point) -> None:
+    """After failures: is the server still there? Of one elsewhere nothing else can be seen."""
+    try:
+        http.get(f"{plan.url}/health", plan.api_key, 30)
+    except http.NoAnswer as error:
+        raise Stop("failed", f"the server no longer answers: {error} (at {point.concurrency} clients)") from error
 
 
 def _server_info(plan: Plan) -> dict[str, Any]:
@@ -109,6 +120,12 @@ def _server_info(plan: Plan) -> dict[str, Any]:
         if isinstance(info, dict) and "tokenizer_path" in info:
             return info
     raise Stop("cannot tell", f"{plan.url} is no SGLang server that answers /server_info: {said or 'another reply'}")
+
+
+def _typed(info: dict[str, Any]) -> dict[str, Any]:
+    """The command line, where the server tells it: newer releases do."""
+    command = info.get("launch_command")
+    return {"argv": secrets.argv(shlex.split(command))} if isinstance(command, str) and command else {}
 
 
 def _model(plan: Plan) -> str:

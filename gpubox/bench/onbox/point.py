@@ -159,18 +159,19 @@ def _row(point: Point, raw: Path, log: Path, watch: _Watch, code: int | None) ->
         row = {**row_of(result, point.prompts), **own}
         return {**row, "problem": "; ".join(filter(None, [row["problem"], watch.problem])) or None}
     problem = watch.problem or f"bench_serving ended with exit code {code}: {_last_line(log)}"
-    elapsed = watch.last - watch.began
-    rate = watch.done / elapsed if watch.done and elapsed else None
+    answered = max(0, watch.done - _errors(log))
     return {
         **row_of({}),
         **own,
-        "completed": watch.done,
-        "duration_s": elapsed if watch.done else None,
-        "requests_s": rate,
-        "output_tok_s": rate * point.output_tokens if rate else None,
-        "status": "partial" if watch.done else "failed",
+        "completed": answered,
+        "status": "partial" if answered else "failed",
         "problem": problem,
     }
+
+
+def _errors(log: Path) -> int:
+    """Requests that failed: the client's progress bar counts them as finished, but it prints each error."""
+    return log.read_bytes().count(b"output.error=") if log.exists() else 0
 
 
 def _result(raw: Path) -> dict[str, Any] | None:
@@ -186,5 +187,7 @@ def _result(raw: Path) -> dict[str, Any] | None:
 
 
 def _last_line(log: Path) -> str:
+    """The client's last words; it prints a traceback as one line, of which the end tells most."""
     text = log.read_text(errors="replace") if log.exists() else ""
-    return next((line.strip()[:300] for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
+    lines = [line.strip(" '\"") for line in text.replace("\\n", "\n").splitlines()]
+    return next((line[:300] for line in reversed(lines) if line), "it said nothing")

@@ -37,7 +37,7 @@ def argv(words: list[str]) -> list[str]:
 
 def server_args(values: dict[str, Any]) -> dict[str, Any]:
     """What the server says of itself: plain values and lists only, keys masked. SGLang returns its API key there."""
-    plain = {name: value for name, value in values.items() if _is_plain(value)}
+    plain = {name: value for name, value in values.items() if _is_plain(value) and name != "launch_command"}
     return {name: MASK if value and _SECRET_FLAG.match(name) else value for name, value in plain.items()}
 
 

@@ -13,6 +13,7 @@ PORT, MODE = int(sys.argv[1]), sys.argv[2]
 KEY = sys.argv[3] if len(sys.argv) > 3 else None
 COUNT = itertools.count(1)
 INFO = {"tokenizer_path": "/nowhere", "version": "0.5.23", "api_key": KEY, "max_running_requests": None}
+INFO["launch_command"] = f"--model-path /nowhere --api-key {KEY}"
 STATES = {"internal_states": [{"effective_max_running_requests_per_dp": 4}]}
 ANSWERS = {"nonsense": "!!!!!!!!", "empty": ""}
 

@@ -39,8 +39,14 @@ def main() -> None:
     with ThreadPoolExecutor(args.max_concurrency) as pool:
         for answer in pool.map(lambda _: ask(args), range(args.num_prompts)):
             done.append(answer)
+            if answer[2]:
+                print(
+                    "output.error="
+                    + repr(f"Traceback (most recent call last):\n  File\nConnectionError: {answer[2]}\n")
+                )
             print(f"\r {len(done)}/{args.num_prompts} [00:01<00:01]", end="", file=sys.stderr, flush=True)
     duration = time.perf_counter() - began
+    urllib.request.urlopen(f"http://{args.host}:{args.port}/server_info").close()
     good = [answer for answer in done if not answer[2]]
     rate = len(good) / duration
     result = {
