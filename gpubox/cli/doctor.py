@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from gpubox.cli._complete import hosts
+
 
 @click.command()
-@click.argument("host", required=False)
+@click.argument("host", required=False, shell_complete=hosts)
 @click.option("--all", "everyone", is_flag=True, help="Every box of the inventory.")
 @click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
 @click.option("--json", "as_json", is_flag=True, help='{"checks": [{host, id, status, found, needed, cure}]}')

@@ -1,0 +1,116 @@
+"""`gpubox onboard` as it is called: unattended, without a terminal, with what is found there."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gpubox import inventory
+from gpubox.cli import onboard
+from gpubox.cli._complete import hosts
+from gpubox.cli.doctor import command as doctor
+from gpubox.errors import GpuboxError
+from gpubox.onboard import probe
+from gpubox.onboard.plan import container_of
+from gpubox.onboard.state import Box, Container, Hypervisor, Server
+from tests.unit import simulated
+
+Call = Callable[..., Result]
+SMALL = simulated.box("rtx-4090-x1-vm", "vm")
+BIG = simulated.box("rtx-pro-6000-x8", "lxc")
+ABOVE = Hypervisor(
+    "pve", "proxmox", "Debian", "6.8", BIG.gpus, [Container("101", "gpu-a", ["192.0.2.21"]), Container("102", "x", [])]
+)
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    def invoke(box: Box, *words: str) -> Result:
+        monkeypatch.setattr(probe, "box", lambda address, connection: box)
+        monkeypatch.setattr(probe, "hypervisor", lambda address, connection: ABOVE)
+        given = ["192.0.2.21", "--inventory", str(tmp_path / "box.py"), *words]
+        return CliRunner().invoke(onboard.command, given)
+
+    return invoke
+
+
+def said(result: Result) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(result.stdout)
+    return value
+
+
+def test_unattended_it_writes_what_fits(call: Call, tmp_path: Path) -> None:
+    result = call(SMALL, "--yes", "--json")
+    assert (result.exit_code, said(result)["profile"]) == (0, "qwen3-8b-24gb"), result.output
+    assert inventory.load(tmp_path / "box.py").box("box").address == "192.0.2.21"
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_written(call: Call, tmp_path: Path) -> None:
+    result = call(SMALL)
+    assert result.exit_code == 0
+    assert "nothing was written" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_open_server_is_an_error_until_a_person_says_the_network_is_private(call: Call, tmp_path: Path) -> None:
+    result = call(BIG, "--via", "192.0.2.1", "--yes", "--json")
+    assert result.exit_code == 1
+    assert [f["rule"] for f in said(result)["findings"] if f["severity"] == "error"] == ["api-open"]
+    (tmp_path / "box.py").unlink()
+    result = call(BIG, "--via", "192.0.2.1", "--yes", "--json", "--private-network")
+    assert result.exit_code == 0, result.output
+    box = inventory.load(tmp_path / "box.py").box("box")
+    assert (box.settings.exposure, box.settings.hypervisor) == ("private-network", "pve")
+    assert box.settings.container is not None
+    assert (box.settings.container.kind, box.settings.container.name) == ("proxmox", "101")
+
+
+def test_where_nothing_fits_nothing_is_written(call: Call, tmp_path: Path) -> None:
+    result = call(simulated.box("rtx-pro-6000-x8-stale", "lxc"), "--yes")
+    assert result.exit_code == 1
+    assert "no profile fits this machine" in result.output
+    assert "570.124.06" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_profile_that_is_named_is_taken_although_nothing_fits(call: Call, tmp_path: Path) -> None:
+    result = call(simulated.box("rtx-pro-6000-x8-stale", "lxc"), "--yes", "--json", "--profile", "glm-5-nvfp4")
+    assert result.exit_code == 1
+    assert "driver-version" in {finding["rule"] for finding in said(result)["findings"]}
+    assert (tmp_path / "box.py").exists()
+
+
+def test_a_profile_that_is_none_leaves_nothing_behind(call: Call, tmp_path: Path) -> None:
+    result = call(SMALL, "--yes", "--profile", "no-such-profile")
+    assert result.exit_code == 1
+    assert "no profile named" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_servers_by_hand_are_a_question(call: Call) -> None:
+    server = Server(1, ["python3", "-m", "sglang.launch_server"], {}, [], [], "", "/", "", "", "0.5.23", "2.14.1")
+    result = call(replace(SMALL, servers=[server, replace(server, pid=2)]), "--yes")
+    assert result.exit_code == 1
+    assert "2 model servers run there" in result.output
+
+
+def test_a_box_that_is_no_container_of_the_hypervisor_is_said(call: Call) -> None:
+    with pytest.raises(GpuboxError, match="no container"):
+        container_of("192.0.2.99", replace(BIG, hostname="other", addresses=["192.0.2.99"]), ABOVE)
+
+
+@pytest.mark.parametrize(
+    ("address", "hostname", "name"), [("192.0.2.21", "anything", "101"), ("192.0.2.99", "x", "102")]
+)
+def test_a_container_is_known_by_address_then_by_name(address: str, hostname: str, name: str) -> None:
+    assert container_of(address, replace(BIG, hostname=hostname, addresses=[address]), ABOVE).name == name
+
+
+def test_hosts_complete() -> None:
+    context = doctor.make_context("doctor", ["--all"])
+    assert hosts(context, doctor.params[0], "gp") == ["gpu01"]
+    assert hosts(context, doctor.params[0], "zz") == []
