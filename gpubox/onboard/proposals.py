@@ -63,7 +63,7 @@ def _judge(
         against.insert(0, silent)
     if against:
         return Proposal(name, wish.summary, False, tuple(against))
-    notes = [f"{one.rule}: {one.found}" for one in found if one.severity in {"unknown", "warning"} or one.rule == OPEN]
+    notes = [f"{one.rule}: {one.found}" for one in found if one.severity in {"unknown", "warning", "error"}]
     why, weight = _arithmetic(box, facts)
     return Proposal(name, wish.summary, True, (why,), (*notes, *_differing(box, choice)), weight, _is_open(found))
 
