@@ -40,11 +40,12 @@ acceptance: lab-up ## converge the practice machine and ask it whether it is so
 	$(BIN)/pyinfra -y inventory/lxc.py deploy.py
 	$(BIN)/pytest tests/acceptance --hosts=gpu01 --no-skips
 	$(BIN)/pytest tests/faults/test_drift.py --hosts=gpu01 --practice --no-skips
+	$(BIN)/pytest tests/faults -m ci -v --hosts=gpu01 --practice --no-skips
 
 test: lint unit acceptance ## everything CI runs
 
 test-faults: lab-up ## the slow ones: damage, kill and break the practice machine in many ways
-	$(BIN)/pytest tests/faults --hosts=gpu01 --practice --no-skips
+	$(BIN)/pytest tests/faults -v --durations=0 --hosts=gpu01 --practice --no-skips
 
 bench: lab-up ## time the deploy itself: seconds, round trips, remote CPU
 	$(BIN)/python -m gpubox.lab.bench

@@ -4,7 +4,7 @@ Each costs a run of the deploy, and the rolled-back ones two starts of the serve
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,14 @@ ROLLED_BACK: dict[str, tuple[dict[str, Any], str]] = {
         "not ready after",
     ),
 }
+CI = {"unknown flag, asked of SGLang", "port taken", "health but no answer"}
+"""The cases that every `make test` runs: a look on the box, no SGLang at all, a rollback."""
+
+
+def some_for_ci(cases: Iterable[str]) -> list[Any]:
+    return [pytest.param(case, marks=pytest.mark.ci if case in CI else ()) for case in cases]
+
+
 SECOND_GATE = {
     "sglang/srt/model_executor/gpubox_gate.py": '"""A test."""\n\n\ndef _should_run_flashinfer_autotune(): ...\n'
 }
@@ -89,7 +97,7 @@ def taken_port(on_box: Host) -> Iterator[None]:
     on_box.check_output("systemctl stop gpubox-test-port")
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", some_for_ci(REFUSED))
 def test_refused_with_the_old_one_serving(
     case: str, workshop: Workshop, good: str, gpu01: Box, on_box: Host, taken_port: None
 ) -> None:
@@ -111,7 +119,7 @@ def test_a_patch_of_unknown_shape_is_refused(workshop: Workshop, good: str, gpu0
     refuse(profile, "is defined in 2 files", workshop, gpu01, on_box, good, overrides=overrides)
 
 
-@pytest.mark.parametrize("case", ROLLED_BACK)
+@pytest.mark.parametrize("case", some_for_ci(ROLLED_BACK))
 def test_rolled_back_by_itself(case: str, workshop: Workshop, good: str, gpu01: Box, on_box: Host) -> None:
     keys, told = ROLLED_BACK[case]
     roll_back(workshop.profile("broken", **keys), told, workshop, gpu01, on_box, good)

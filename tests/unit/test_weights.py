@@ -37,8 +37,8 @@ class Hub(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        super().__init__((address, 0), Handler)
         self.files = dict(FILES)
         self.faults: dict[str, list[str]] = {}
         self.asked: Counter[str] = Counter()
@@ -47,7 +47,7 @@ class Hub(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"http://{self.server_address[0]!s}:{self.server_address[1]}"
 
     def fault(self, path: str) -> str:
         for end, faults in self.faults.items():
