@@ -10,10 +10,11 @@ from gpubox.facts.once import read
 from gpubox.facts.patches import PatchStates
 from gpubox.facts.venv import PythonEnv, Venv
 from gpubox.inventory import Box
+from gpubox.operations.build import source_built
 from gpubox.operations.cards import driver_answers
 from gpubox.operations.files import OwnedFile, owned_files
 from gpubox.operations.patches import is_wrong, source
-from gpubox.operations.venv import Offer, Wish, environment, in_place, installer, packages, source_built
+from gpubox.operations.venv import Offer, Wish, environment, in_place, installer, packages
 from gpubox.server.release import venv_path
 from gpubox.server.service import venv_of
 

@@ -44,6 +44,8 @@ class DriverState:
     offers: dict[str, list[str]]
     """Name -> versions that apt knows, best first; of those asked for and of those installed."""
     files: dict[str, Entry]
+    automatic: frozenset[str] = frozenset()
+    """Packages that came because others need them; naming one to apt would make it somebody's wish."""
 
     @property
     def locked(self) -> dict[str, Package]:
@@ -72,6 +74,7 @@ class DriverFact(FactBase[DriverState]):
                 "libraries": StringCommand(_LIBRARIES),
                 "packages": dpkg.section([*driver.USERLAND, *driver.KERNEL_PACKAGES]),
                 "offers": offers,
+                "automatic": StringCommand("apt-mark showauto"),
                 "files": files.section([driver.PINS, driver.UNATTENDED, driver.SOURCE_FILE]),
             }
         )
@@ -93,4 +96,5 @@ class DriverFact(FactBase[DriverState]):
             packages=dpkg.parse(found["packages"].lines),
             offers={name: list(dict.fromkeys(versions)) for name, versions in offers.items()},
             files=files.parse(found["files"].lines),
+            automatic=frozenset(found["automatic"].lines),
         )

@@ -208,6 +208,8 @@ def _move(state: DriverState, names: Sequence[str], version: str) -> Commands:
     yield from put(blacklist)
     yield from put(pins)
     yield installation(f"installing the userland of {state.module}", *options, *wishes)
+    if automatic := [name for name in rest if name in state.automatic]:
+        yield StringCommand("apt-mark auto", *(QuoteString(name) for name in automatic), ">/dev/null")
 
 
 def _is_installed(name: str, packages: Mapping[str, Package]) -> bool:

@@ -11,7 +11,6 @@ from pyinfra.api.state import StateStage
 
 from gpubox.facts.venv import SCRIPT, UV, Venv
 from gpubox.operations.progress import shown
-from gpubox.stack import SourceBuild
 
 Commands = Generator[PyinfraCommand, None, None]
 _VENV = "venv --quiet --no-project --relocatable --python"  # relocatable: it is built beside, then renamed
@@ -93,7 +92,7 @@ def environment(path: str, python: str, look: Callable[[], Venv]) -> Commands:
         return
     venv, make = QuoteString(path), StringCommand(UV, _VENV, QuoteString(python))
     if found.kind == "whole" and fits:
-        yield StringCommand(make, "--allow-existing", venv, "&&", _remember(path, "made"))
+        yield StringCommand(make, "--allow-existing", venv, "&&", remember(path, "made"))
         return
     if found.kind == "foreign":
         aside = f"{path}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -101,7 +100,7 @@ def environment(path: str, python: str, look: Callable[[], Venv]) -> Commands:
     elif found.kind != "absent":
         yield StringCommand("rm -rf", venv)
     # uv takes another Python of this version where the distribution has none, and that is a download.
-    yield shown(StringCommand(make, venv, "&&", _remember(path, "made")), f"making a venv of Python {python}")
+    yield shown(StringCommand(make, venv, "&&", remember(path, "made")), f"making a venv of Python {python}")
 
 
 @dataclass(frozen=True)
@@ -140,32 +139,19 @@ def packages(
         some = ", ".join(differing[:3]) + (", ..." if len(differing) > 3 else "")
         yield shown(_install(path, offer), f"installing {len(differing)} of {len(wanted)} packages ({some})")
     if extra or differing:
-        yield _remember(path, "installed", *differing)
+        yield remember(path, "installed", *differing)
 
 
-@operation()
-def source_built(path: str, build: SourceBuild, requirements: str, look: Callable[[], Venv]) -> Commands:
-    """
-    Have a package that is compiled on the box, inside the venv, against the toolkit that it names.
+def install_from(path: str, package: str, version: str, folder: str) -> StringCommand:
+    """Install one wheel out of a folder on the box, over whatever is there of that package."""
+    wheel = StringCommand("--no-deps --no-index --reinstall-package", QuoteString(package), "--find-links")
+    return StringCommand(_pip("install", path), wheel, QuoteString(folder), QuoteString(f"{package}=={version}"))
 
-    + path: the venv
-    + build: what, and with which toolkit and environment
-    + requirements: path on the box of a requirements file with the hash of its source archive
-    + look: gives the present venv
-    """
-    found = look()
-    if found.packages.get(build.package) == build.version and build.package not in found.changed:
-        return
-    home = f"/usr/local/cuda-{build.cuda}"
-    variables = {"CUDA_HOME": home, **build.environment}
-    assignments = (QuoteString(f"{name}={value}") for name, value in variables.items())
-    from_source = "--no-deps --require-hashes --no-build-isolation --no-binary :all: --reinstall-package"
-    command = StringCommand(
-        *("env", *assignments, StringCommand("PATH=", QuoteString(f"{home}/bin"), ':"$PATH"', _separator="")),
-        *(_pip("install", path), from_source, QuoteString(build.package), "-r", QuoteString(requirements)),
-    )
-    yield shown(command, f"compiling {build.package} {build.version} with CUDA {build.cuda}")
-    yield _remember(path, "installed", build.package)
+
+def remember(path: str, what: str, *names: str) -> StringCommand:
+    """Note in the venv what was done to it: `made`, or `installed` with the names."""
+    python, script = QuoteString(f"{path}/bin/python"), QuoteString(SCRIPT)
+    return StringCommand(python, "-I -S -c", script, *(QuoteString(word) for word in (path, what, *names)))
 
 
 def _fits(found: Venv, python: str) -> bool:
@@ -192,8 +178,3 @@ def _pip(action: str, path: str) -> StringCommand:
 def _remove_folders(path: str, folders: list[str]) -> StringCommand:
     site = StringCommand("cd", QuoteString(f"{path}/lib"), "&& cd python3.*/site-packages && rm -rf --")
     return StringCommand(site, *(QuoteString(folder) for folder in folders))
-
-
-def _remember(path: str, what: str, *names: str) -> StringCommand:
-    python, script = QuoteString(f"{path}/bin/python"), QuoteString(SCRIPT)
-    return StringCommand(python, "-I -S -c", script, *(QuoteString(word) for word in (path, what, *names)))

@@ -20,6 +20,7 @@ from tests.deploy import Run, changed
 from tests.ssh import spec
 
 NAME, ADDRESS = "gpu03", "10.87.0.13"
+STEPS = Path(__file__).parent / "packages_deploy.py"
 OLD_CARD, LABS_CARD = "tesla-t4-x1", "rtx-pro-6000-x8"
 CUDA = "http://10.87.0.10:8080/cuda/debian12/x86_64/"
 DEFAULTS: dict[str, Any] = {
@@ -71,19 +72,18 @@ class PackageBox:
         """To run commands on it."""
         return testinfra.get_host(spec(NAME, load(self.inventory).box(NAME).connection))
 
-    def start(self) -> subprocess.Popen[str]:
-        """Begin a run of the package steps."""
+    def start(self, deploy: Path = STEPS) -> subprocess.Popen[str]:
+        """Begin a run of the package steps, or of another deploy."""
         program = str(Path(sys.executable).parent / "pyinfra")
-        deploy = str(Path(__file__).parent / "packages_deploy.py")
-        command = [program, "-y", "--json", str(self.inventory), deploy]
+        command = [program, "-y", "--json", str(self.inventory), str(deploy)]
         environment = {**os.environ, "PYTHONPATH": str(paths.root())}
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=paths.root(), env=environment
         )
 
-    def converge(self) -> Run:
+    def converge(self, deploy: Path = STEPS) -> Run:
         """One whole run."""
-        running = self.start()
+        running = self.start(deploy)
         stdout, stderr = running.communicate()
         return Run(running.returncode, changed(stdout), stdout + stderr)
 

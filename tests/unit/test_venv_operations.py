@@ -8,8 +8,7 @@ import pytest
 from pyinfra.api.command import FunctionCommand
 
 from gpubox.facts.venv import Venv
-from gpubox.operations.venv import Offer, environment, installer, packages, source_built
-from gpubox.stack import SourceBuild
+from gpubox.operations.venv import Offer, environment, installer, packages
 
 WANTED = {"idna": "3.20", "torch": "2.13.0+cpu"}
 OFFER = Offer("/stack", "https://example.org/torch/")
@@ -105,20 +104,3 @@ def test_installer() -> None:
     (command,) = texts(installer._inner("0.13.9", "/stack/uv.txt", lambda: ""))
     assert command.startswith("python3 -m venv --clear /opt/gpubox/uv && /opt/gpubox/uv/bin/python -m pip install")
     assert command.endswith("--require-hashes --disable-pip-version-check -r /stack/uv.txt")
-
-
-@pytest.mark.pain("P28")
-def test_source_built() -> None:
-    build = SourceBuild(package="flash-attn", version="2.8.3", sha256="0" * 64, cuda="12.8", environment={"X": "a b"})
-
-    def commands(found: Venv) -> list[str]:
-        return texts(source_built._inner("/env", build, "/stack/source-builds.lock", lambda: found))
-
-    there = Venv("whole", packages={"flash-attn": "2.8.3"})
-    assert commands(there) == []
-    assert commands(Venv("whole", packages={"flash-attn": "2.8.3"}, changed={"flash-attn": ["f"]})) != []
-    compile_it, remember = commands(GOOD)
-    assert compile_it.startswith(
-        "env CUDA_HOME=/usr/local/cuda-12.8 'X=a b' PATH=/usr/local/cuda-12.8/bin:\"$PATH\" /opt/"
-    )
-    assert remember == f"{REMEMBER} flash-attn"
