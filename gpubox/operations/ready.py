@@ -95,6 +95,7 @@ def _back(host: Host, wanted: Wanted, before: Releases) -> None:
     event = wait(host, now.one(digest)["probe"])
     if event["event"] == "ready":
         act(host, "verified", {**wanted.on_box, "digest": digest})
+        act(host, "prune", wanted.on_box)
         logger.error(f"{host.print_prefix}release {digest} answers again, as before this run")
     else:
         logger.error(f"{host.print_prefix}release {digest} is not ready either: {readiness.story(event)}")

@@ -55,7 +55,7 @@ def in_place(wish: Wish, is_whole: Callable[[], bool], look: Callable[[], Venv])
         return
     folder, _, name = wish.path.rpartition("/")
     venv, beside, old = (QuoteString(path) for path in (wish.path, wish.beside, f"{folder}/.{name}.gpubox-old"))
-    away = StringCommand("rm -rf", old, "; { test ! -e", venv, "|| mv -T", venv, old, "; }")
+    away = StringCommand("rm -rf", old, "&& { test ! -e", venv, "|| mv -T", venv, old, "; }")
     yield StringCommand("sync -f", beside, "&&", away, "&& mv -T", beside, venv)
 
 

@@ -1,0 +1,77 @@
+"""What is looked at before a switch, as far as it is judged without a box."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpubox.server import checks, checks_child, systemd
+from gpubox.server.checks import memory_findings, shard_fault
+
+
+def test_the_environment_is_read_as_systemd_reads_it() -> None:
+    variables = {"A": 'say "hi" to \\ and $HOME `x`', "B": "two\nlines", "PATH": "/a:/b"}
+    assert checks.environment("# Written by gpubox\n" + systemd.environment_file(variables)) == variables
+
+
+def shard(path: Path, cut: int = 0) -> Path:
+    header = json.dumps(
+        {"__metadata__": {"format": "pt"}, "w": {"dtype": "U8", "shape": [100], "data_offsets": [0, 100]}}
+    ).encode()
+    content = len(header).to_bytes(8, "little") + header + bytes(100)
+    path.write_bytes(content[: len(content) - cut])
+    return path
+
+
+@pytest.mark.parametrize(("cut", "told"), [(0, None), (1, "its header says"), (150, "is cut")])
+def test_shards(tmp_path: Path, cut: int, told: str | None) -> None:
+    fault = shard_fault(shard(tmp_path / "model.safetensors", cut))
+    assert fault is None if told is None else told in str(fault)
+
+
+def card(index: int, free: int, own: int = 0, foreign: int = 0) -> dict[str, int]:
+    return {"index": index, "total": 1000, "free": free, "own": own, "foreign": foreign}
+
+
+@pytest.mark.parametrize(
+    ("cards", "wanted", "own", "told"),
+    [
+        ([card(0, 990)], [0], False, None),
+        ([card(0, 90, own=900)], [0], True, None),
+        ([card(0, 90)], [0], True, None),  # in a container nvidia-smi sees no processes: the unit's own
+        ([card(0, 90)], [0], False, "card 0 can give 90 MiB of 1000"),
+        ([card(0, 500, own=100)], [0], True, "card 0 can give 600 MiB of 1000"),
+        ([card(0, 980, foreign=10)], [0], False, "holds 10 MiB of card 0"),
+        ([card(0, 990), card(1, 10)], [0], False, None),
+        ([card(0, 990)], [0, 1], False, "card 1 is not on this box"),
+    ],
+)
+def test_memory_of_cards(cards: list[dict[str, int]], wanted: list[int], own: bool, told: str | None) -> None:
+    found = memory_findings(cards, wanted, 0.9, own)
+    assert [told in f.found for f in found if told] == ([True] if told else [])
+    assert bool(found) is (told is not None)
+
+
+def test_a_renamed_flag_is_named() -> None:
+    known = ["--dsa-decode-backend", "--tp-size", "--port"]
+    hints = checks_child.near(["--nsa-decode-backend=x", "--quite-other"], known)
+    assert hints == ["--nsa-decode-backend is perhaps --dsa-decode-backend here"]
+
+
+def test_as_the_box_runs_it() -> None:
+    command = [sys.executable, "-I", "-c", Path(checks.__file__).read_text()]
+    done = subprocess.run(command, input='{"release": "/nowhere"}', capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "cannot be looked at" in done.stderr
+
+
+def test_a_python_that_cannot_import_sglang_says_so() -> None:
+    """This one has no SGLang."""
+    asked = json.dumps({"argv": [], "device": "cpu", "model": "/nowhere", "revision": None})
+    command = [sys.executable, "-c", Path(checks_child.__file__).read_text()]
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["check"] == "imports"
+    assert "ModuleNotFoundError" in finding["found"]
