@@ -12,6 +12,7 @@ from tasks.connection import connection
 from tasks.cuda import cuda
 from tasks.driver import driver
 from tasks.hypervisor import hypervisor
+from tasks.judge import judge
 from tasks.model import model
 from tasks.python_env import python_env
 from tasks.ready import ready
@@ -32,6 +33,7 @@ if isinstance(this, Box):
     base(this)  # packages, time zone, limits, kernel settings
     sources(this)  # NVIDIA's packages: key and source
     driver(this)  # libraries of exactly the kernel module's version
+    judge(this)  # the rules again, with what only the box can say
     cuda(this)  # toolkits side by side, the system's default: the last step that may install packages
     python_env(this)  # a venv equal to the stack's locks, beside the one that serves
     model(this)  # in place

@@ -14,7 +14,8 @@ from gpubox.hypervisor.probe import Answer, answers, script
 from gpubox.nccl.place import Signs, judge
 from gpubox.nccl.topology import Matrix, parse
 from gpubox.onboard import questions
-from gpubox.onboard.state import Box, Card, Container, Disk, Gpus, Hypervisor, Server, Venv
+from gpubox.onboard.state import Box, Card, Container, Disk, Gpus, Hypervisor, Server, Venv, card_facts
+from gpubox.rules.facts import BoxFacts
 
 _UNLIMITED = 1 << 60
 """cgroup v1 writes no limit as a number near 2^63."""
@@ -60,6 +61,18 @@ def read_box(found: Mapping[str, Answer]) -> Box:
     )
 
 
+def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
+    """The answers to questions.FACTS: what the rules judge by, and no more."""
+    names, text = found["os"].text.splitlines(), found["driver"].text
+    return BoxFacts(
+        cards=card_facts(_cards(found["cards"], {})),
+        driver=_driver(text),
+        module_license=_licence(found["licence"], text),
+        virtualisation=judge(_signs(found)).place,
+        distribution=names[0].replace(".", "") if names else None,
+    )
+
+
 def read_hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
     """The answers to questions.HYPERVISOR."""
     rows = [line.split("\t") for line in found["containers"].text.splitlines() if line.count("\t") == 2]
@@ -89,13 +102,12 @@ def _signs(found: Mapping[str, Answer]) -> Signs:
 def _gpus(found: Mapping[str, Answer]) -> Gpus:
     listed, text = found["cards"], found["driver"].text
     numa = {pci(address): int(node) for address, node in (line.split() for line in found["numa"].text.splitlines())}
-    cards = [_card(line, numa) for line in listed.text.splitlines() if line.count(",") >= 10] if not listed.rc else []
-    version = re.search(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", text, re.M)
+    cards = _cards(listed, numa)
     return Gpus(
         cards=cards,
         trouble="" if cards else _trouble(listed),
         pci=found["pci"].text.splitlines(),
-        driver=version.group(1) if version else None,
+        driver=_driver(text),
         licence=_licence(found["licence"], text),
         answers=found["nvidiactl"].text.rpartition("/dev/nvidiactl: ")[2].strip() if found["nvidiactl"].rc else "",
         stand_in=found["stand-in"].rc == 0,
@@ -104,6 +116,15 @@ def _gpus(found: Mapping[str, Answer]) -> Gpus:
         nodes=nodes.parse(found["nodes"].text),
         proc_devices=found["devices"].text,
     )
+
+
+def _cards(listed: Answer, numa: Mapping[str, int]) -> list[Card]:
+    return [] if listed.rc else [_card(line, numa) for line in listed.text.splitlines() if line.count(",") >= 10]
+
+
+def _driver(text: str) -> str | None:
+    version = re.search(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", text, re.M)
+    return version.group(1) if version else None
 
 
 def _card(line: str, numa: Mapping[str, int]) -> Card:

@@ -80,3 +80,7 @@ while IFS=, read -r n a; do printf '%s\\t%s\\t%s\\n' "$n" "$n" "$a"; done
 elif [ -x /usr/bin/lxc-ls ]; then for n in $(/usr/bin/lxc-ls -1); do
 printf '%s\\t%s\\t%s\\n' "$n" "$n" "$(/usr/bin/lxc-info -n "$n" -iH | tr '\\n' ' ')"; done; fi""",
 }
+
+_FOR_RULES = ("cards", "driver", "licence", "os", "init", "run-container", "detect-virt", "dmi", "cpu-flag")
+FACTS = {name: BOX[name] for name in _FOR_RULES}
+"""What the rules judge by (gpubox.rules.facts.BoxFacts)."""

@@ -52,17 +52,7 @@ class Gpus:
     @property
     def facts(self) -> list[CardFact] | None:
         """The cards for the rules; None: not known."""
-        if not self.cards:
-            return None
-        return [
-            CardFact(
-                name=card.name,
-                compute_capability=card.compute_capability,
-                memory_mib=card.memory_mib,
-                power_limit_w=card.power_limit_w,
-            )
-            for card in self.cards
-        ]
+        return card_facts(self.cards)
 
 
 @dataclass(frozen=True)
@@ -189,3 +179,18 @@ class Hypervisor:
     kernel: str
     gpus: Gpus
     containers: list[Container] = field(default_factory=list)
+
+
+def card_facts(cards: list[Card]) -> list[CardFact] | None:
+    """Cards for the rules; None, not known, where none is listed."""
+    if not cards:
+        return None
+    return [
+        CardFact(
+            name=card.name,
+            compute_capability=card.compute_capability,
+            memory_mib=card.memory_mib,
+            power_limit_w=card.power_limit_w,
+        )
+        for card in cards
+    ]

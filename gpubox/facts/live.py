@@ -1,0 +1,20 @@
+"""What the rules judge a box by, from the box itself. One command."""
+
+from pyinfra.api import FactBase
+from typing_extensions import override
+
+from gpubox.hypervisor.probe import answers, script
+from gpubox.onboard import probe, questions
+from gpubox.rules.facts import BoxFacts
+
+
+class LiveFacts(FactBase[BoxFacts]):
+    """BoxFacts as the box has them now."""
+
+    @override
+    def command(self) -> str:
+        return script(questions.FACTS)
+
+    @override
+    def process(self, output: list[str]) -> BoxFacts:
+        return probe.read_facts(answers(output))
