@@ -54,7 +54,7 @@ def check_interrupted() -> None:
     """Raises Stop when whoever started us has gone: our standard input is his life line and carries nothing else."""
     readable, _, _ = select.select([0], [], [], 0)
     if readable and os.read(0, 1) == b"":
-        raise Stop("interrupted", "stopped by whoever started it")
+        raise Stop("interrupted", "stopped from outside: Ctrl-C, or the connection went away")
 
 
 def stop_on_signal(signum: int, _frame: FrameType | None) -> None:

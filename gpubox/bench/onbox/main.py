@@ -17,7 +17,7 @@ from gpubox.bench.onbox.plan import Plan, Point, points, warm_up
 from gpubox.bench.onbox.point import MODULE, measure
 from gpubox.bench.onbox.server import CURRENT, Server, server_of, wait_until_ready
 
-FREE_MIB = 200
+FREE_MIB, ALMOST_NONE_MIB = 200, 5
 
 
 def main(given: dict[str, Any]) -> int:
@@ -29,7 +29,7 @@ def main(given: dict[str, Any]) -> int:
     server: Server | None = None
     log: list[str] = []
     try:
-        _check_disk(Path(plan.folder))
+        _check_disk(Path(plan.folder), FREE_MIB)
         server = server_of(plan, Path(plan.folder))
         _sweep(plan, server, events)
         verdict, problem = "complete", ""
@@ -55,10 +55,10 @@ def _with_key(plan: Plan) -> Plan:
     return replace(plan, api_key=file.read_text().strip())
 
 
-def _check_disk(folder: Path) -> None:
+def _check_disk(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free // 2**20
-    if free < FREE_MIB:
-        raise Stop("failed", f"{free} MiB free at {folder}: {FREE_MIB} MiB needed for the raw files")
+    if free < needed:
+        raise Stop("failed", f"the disk is full: {free} MiB free at {folder}, {FREE_MIB} MiB needed for the raw files")
 
 
 def _sweep(plan: Plan, server: Server, events: Events) -> None:
@@ -93,6 +93,7 @@ def _point(
     if problem := server.problem():
         raise Stop("failed", f"{problem} (at {point.concurrency} clients)")
     if row["status"] != "complete":
+        _check_disk(Path(plan.folder), ALMOST_NONE_MIB)
         _check_answers(plan, point)
     if row["status"] == "failed":
         raise Stop("failed", f"{'warm-up' if not keep else 'row'} at {point.concurrency} clients: {row['problem']}")
