@@ -11,13 +11,14 @@ from pyinfra.api import Host, OperationError, State, operation
 from pyinfra.api.command import FunctionCommand
 
 from gpubox.facts.ready import probe
-from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, watch
 from gpubox.operations.release import act
 from gpubox.server import readiness
 
 BEAT_S = 5.0
+_JUST_STARTED = {"restarts": 0}
+"""Of the probe: any restart by systemd is one too many."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ def wait(host: Host, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _conclude(state: State, host: Host, wanted: Wanted, look: Callable[[], ServiceState]) -> bool:
     before = look().releases
-    event = wait(host, wanted.probe)
+    known = before.is_verified(wanted.digest)
+    event = wait(host, wanted.probe if known else {**wanted.probe, **_JUST_STARTED})
     try:
         if event["event"] == "ready":
             act(host, "verified", {**wanted.on_box, "digest": wanted.digest})
@@ -79,20 +81,20 @@ def _conclude(state: State, host: Host, wanted: Wanted, look: Callable[[], Servi
             _say(host, watch.end(host))
             return True
         logger.error(f"{host.print_prefix}release {wanted.digest} is not ready: {readiness.story(event)}")
-        if event["event"] == "failed" and not before.is_verified(wanted.digest):
-            _back(host, wanted, before)
+        if event["event"] == "failed" and not known:
+            _back(host, wanted)
     except OperationError as error:
         logger.error(f"{host.print_prefix}{error}")
     _say(host, watch.end(host))
     return False
 
 
-def _back(host: Host, wanted: Wanted, before: Releases) -> None:
+def _back(host: Host, wanted: Wanted) -> None:
     """To the last release that answered, which must answer again."""
     now = act(host, "rollback", wanted.on_box)
     digest = now.current or ""
     logger.error(f"{host.print_prefix}going back to release {digest}")
-    event = wait(host, now.one(digest)["probe"])
+    event = wait(host, {**now.one(digest)["probe"], **_JUST_STARTED})
     if event["event"] == "ready":
         act(host, "verified", {**wanted.on_box, "digest": digest})
         act(host, "prune", wanted.on_box)

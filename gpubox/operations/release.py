@@ -109,7 +109,8 @@ def _switch(
         act(host, "switch", arguments)
     except OperationError as error:
         logger.error(f"{host.print_prefix}{error}")
-        return False
+        # Once it is current, `ready` says what became of it, and goes back.
+        return bool(act(host, "state", arguments).current == arguments["digest"])
     return True
 
 

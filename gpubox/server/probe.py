@@ -319,12 +319,12 @@ class _Log:
         return tuple(lines)
 
     def last(self, count: int) -> list[str]:
-        """The last lines of the unit's log, systemd's own included."""
+        """The last lines of this start, systemd's own about it included; never of the server that ran before."""
         if self._unit is None:
             return []
-        return _run(
-            ["journalctl", f"--unit={self._unit}", f"--lines={count}", "--output=cat", "--no-pager"]
-        ).splitlines()
+        start = [f"_SYSTEMD_INVOCATION_ID={self.invocation}", "+", f"INVOCATION_ID={self.invocation}"]
+        which = start if self.invocation else [f"--unit={self._unit}"]
+        return _run(["journalctl", *which, f"--lines={count}", "--output=cat", "--quiet"], none=1).splitlines()
 
 
 def _run(command: list[str], none: int = 0) -> str:
