@@ -151,6 +151,11 @@ def resolver(output: str) -> str:
     return found[0]
 
 
+def not_installable(resolver: str) -> list[str]:
+    """The packages that it names as such: no source carries them, or a pin keeps them away."""
+    return re.findall(r"(?:Depends: |PreDepends: )(\S+)(?: \([^)]*\))? but it is not installable", resolver)
+
+
 def errors(output: str) -> str:
     """The lines that apt marks as errors; empty: there are none."""
     return "\n".join(line for line in output.splitlines() if line.startswith("E: "))

@@ -101,6 +101,18 @@ def _contents(section: sections.Section) -> list[tuple[str, bytes]]:
     return [(path, base64.b64decode(content)) for content, path in rows]
 
 
+class Carried(FactBase[frozenset[str]]):
+    """Those of the given packages that a source carries, whether or not a pin keeps them away."""
+
+    @override
+    def command(self, names: Sequence[str]) -> StringCommand:
+        return StringCommand("apt-cache madison", *(QuoteString(name) for name in names), "2>/dev/null || true")
+
+    @override
+    def process(self, output: list[str]) -> frozenset[str]:
+        return frozenset(line.partition("|")[0].strip() for line in output if "|" in line)
+
+
 class Simulation(FactBase[str]):
     """What `apt-get --simulate install` prints for the given packages; nothing is changed and no lock is taken."""
 

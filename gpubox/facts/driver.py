@@ -74,7 +74,7 @@ class DriverFact(FactBase[DriverState]):
                 "libraries": StringCommand(_LIBRARIES),
                 "packages": dpkg.section([*driver.USERLAND, *driver.KERNEL_PACKAGES]),
                 "offers": offers,
-                "automatic": StringCommand("apt-mark showauto"),
+                "automatic": StringCommand("apt-mark showauto 2>&1"),
                 "files": files.section([driver.PINS, driver.UNATTENDED, driver.SOURCE_FILE]),
             }
         )

@@ -7,7 +7,7 @@ from pyinfra.api import operation
 
 from gpubox.apt import explain
 from gpubox.errors import GpuboxError
-from gpubox.facts.apt import AptFact, Simulation
+from gpubox.facts.apt import AptFact, Carried, Simulation
 from gpubox.facts.once import read
 from gpubox.facts.packages import Package
 from gpubox.operations import Commands
@@ -47,7 +47,8 @@ def foresee(names: Sequence[str], packages: Mapping[str, Package]) -> None:
     if state.unsettled or state.interrupted or state.unmet:
         return
     text = explain.resolver(read(Simulation, names=missing, options=_options(missing, packages)))
-    if text and "not installable" not in text:
+    lacking = explain.not_installable(text)
+    if text and (not lacking or set(lacking) <= read(Carried, names=lacking)):
         raise GpuboxError(
             f"{host.name}: apt cannot install {', '.join(missing)}:\n{text}",
             "packages that fit together",

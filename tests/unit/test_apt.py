@@ -137,6 +137,11 @@ def test_the_resolvers_own_text() -> None:
     assert explain.resolver((CASES / "fix-broken.txt").read_text()) == ""
 
 
+def test_packages_that_may_come_with_another_source() -> None:
+    text = " a : Depends: b (= 1) but it is not installable or\n   c but it is not installable\n d : Depends: e\n"
+    assert explain.not_installable(text) == ["b"]
+
+
 @pytest.mark.parametrize(
     ("case", "failures"),
     [
