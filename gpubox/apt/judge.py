@@ -37,7 +37,7 @@ def keyring(data: bytes | None, fingerprint: str | None, distribution: str, now:
         return Explanation(
             f"{_names(found)}: bound by {found[0].weak_digest} alone: apt of {distribution} refuses it since 2026-02-01",
             "a key bound with SHA-256 or better",
-            "the keyring of this distribution's own repository: an older one's has the same key with an old signature",
+            "the keyring of this distribution's own repository: an older one has the same key, signed in the old way",
         )
     return None
 

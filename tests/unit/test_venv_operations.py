@@ -31,7 +31,10 @@ def installed(found: Venv, kept: frozenset[str] = frozenset()) -> list[str]:
     return texts(packages._inner("/env", WANTED, kept, OFFER, lambda: found))
 
 
-MAKE = "/opt/gpubox/uv/bin/uv venv --quiet --no-project --relocatable --python 3.11 /env && /env/bin/python -I -S -c SCRIPT /env made"
+MAKE = (
+    "/opt/gpubox/uv/bin/uv venv --quiet --no-project --relocatable --python 3.11 /env "
+    "&& /env/bin/python -I -S -c SCRIPT /env made"
+)
 
 
 @pytest.mark.parametrize(
