@@ -1,12 +1,13 @@
 """Everything that the data of a host may say: one typed tree, units in the names, unknown key = error."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from gpubox.data import Model
 
-Version = str
+Version = Annotated[str, Field(pattern=r"^\d+\.\d+$")]
+"""A toolkit, as `13.1`: major and minor, never `latest` (P24)."""
 
 
 class Create(Model):

@@ -57,6 +57,10 @@ def userland(chosen: Sequence[str], uris: Sequence[str], look: Callable[[], Driv
         logger.warning(f"{host.print_prefix}{_NO_MODULE}")
         return
     names = driver.packages(state.distribution, state.module, chosen)
+    if not state.locked and not mismatches(state):
+        # of NVIDIA's installer, or mounted: it fits, and packages would be put over it
+        yield from _pinned(state, names)
+        return
     if not (problems := wrong(state, names)):
         return
     logger.info(f"{host.print_prefix}the kernel module is {state.module}: {'; '.join(problems)}")
@@ -195,9 +199,8 @@ def _move(state: DriverState, names: Sequence[str], version: str) -> Commands:
     """The set to `version`, after the resolver agreed under the pins that are to be."""
     rest = sorted(state.locked.keys() - set(names))
     wishes = [f"{name}={version}" for name in (*names, *rest)]
-    pins, blacklist = files(state, names)
     options = ["--allow-downgrades", "--allow-change-held-packages"]
-    yield from put(OwnedFile(_BESIDE, pins.content))
+    yield from put(OwnedFile(_BESIDE, driver.pins(state.module or "", names, state.in_container)))
     text = host.get_fact(Simulation, names=wishes, options=[*options, "-o", f"Dir::Etc::Preferences={_BESIDE}"])
     if trouble := explain.resolver(text) or explain.errors(text):
         needed = f"packages that fit to {', '.join(names)} {version}"
@@ -205,11 +208,16 @@ def _move(state: DriverState, names: Sequence[str], version: str) -> Commands:
             trouble, needed, "see the holds and pins: `apt-mark showhold`, `apt-cache policy`; nothing was changed"
         )
         return
-    yield from put(blacklist)
-    yield from put(pins)
+    yield from _pinned(state, names)
     yield installation(f"installing the userland of {state.module}", *options, *wishes)
     if automatic := [name for name in rest if name in state.automatic]:
         yield StringCommand("apt-mark auto", *(QuoteString(name) for name in automatic), ">/dev/null")
+
+
+def _pinned(state: DriverState, names: Sequence[str]) -> Commands:
+    for file in files(state, names):
+        if not file.is_at(state.files[file.path]):
+            yield from put(file)
 
 
 def _is_installed(name: str, packages: Mapping[str, Package]) -> bool:

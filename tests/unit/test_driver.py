@@ -213,6 +213,15 @@ def test_nothing_to_do() -> None:
     assert texts(operations.userland._inner(chosen=[], uris=[], look=lambda: replace(RIGHT, module=None))) == []
 
 
+def test_a_userland_that_fits_and_is_of_no_package_stays() -> None:
+    installed_by_hand = replace(RIGHT, packages={})
+    assert texts(operations.userland._inner(chosen=[], uris=[], look=lambda: installed_by_hand)) == []
+    unpinned = replace(installed_by_hand, files={**RIGHT.files, driver.PINS: Entry("absent")})
+    commands = texts(operations.userland._inner(chosen=[], uris=[], look=lambda: unpinned))
+    assert commands[1] == f"put {driver.PINS}.gpubox-new"
+    assert not any("install" in command for command in commands)
+
+
 def test_the_whole_set_is_held() -> None:
     (command,) = texts(operations.held._inner(look=lambda: state_of("535.261.03-1", held="ii ")))
     assert command == "apt-mark hold libcuda1 libnvidia-ml1 libnvidia-ptxjitcompiler1 nvidia-smi"
