@@ -8,7 +8,7 @@ from gpubox.deploy import step
 from gpubox.facts.cuda import CudaFact
 from gpubox.facts.once import read
 from gpubox.inventory import Box
-from gpubox.operations.cuda import compilers, default_toolkit, report
+from gpubox.operations.cuda import compilers, default_toolkit, headers, report
 from gpubox.operations.files import OwnedFile, owned_files
 from gpubox.operations.packages import foresee, installed
 
@@ -41,5 +41,8 @@ def cuda(box: Box) -> None:
         toolkits=[version for version in wish.toolkits if names.has_compiler(version, wish.parts)],
         look=look,
     )
+    service = box.stack.cuda_home
+    if service in wish.toolkits:
+        headers(name="Headers for kernels compiled at run time", service=service, look=look)
     default_toolkit(name=f"Default {wish.default}", version=wish.default, look=look)
-    report(name="What programs may trip over", service=box.stack.cuda_home, look=look)
+    report(name="What programs may trip over", look=look)

@@ -11,7 +11,7 @@ from gpubox import cuda
 from gpubox.apt import judge
 from gpubox.facts.cuda import LINK, CudaFact, CudaState
 from gpubox.operations import Commands
-from gpubox.operations.apt import APT, FRONTEND, explained, refused, waiting
+from gpubox.operations.apt import APT, FRONTEND, explained, installation, refused, update, waiting
 from gpubox.operations.files import OwnedFile, put
 from gpubox.operations.packages import is_met
 from gpubox.operations.progress import shown
@@ -90,6 +90,21 @@ def compilers(toolkits: Sequence[str], look: Callable[[], CudaState]) -> Command
 
 
 @operation()
+def headers(service: str, look: Callable[[], CudaState]) -> Commands:
+    """
+    Add what kernels compiled at run time include and the service's toolkit lacks, as it may when it is there in parts.
+
+    + service: the toolkit that the service compiles with
+    + look: gives the CudaState of the host
+    """
+    lacking = look().lacking_headers.get(service, [])
+    if lacking:
+        names = [f"{cuda.JIT_HEADERS[header]}-{service.replace('.', '-')}" for header in lacking]
+        yield update()
+        yield installation(f"adding {', '.join(lacking)} to toolkit {service}", *names)
+
+
+@operation()
 def default_toolkit(version: str, look: Callable[[], CudaState]) -> Commands:
     """
     Choose what /usr/local/cuda is, through update-alternatives: a hand-made link would be flipped by the next package.
@@ -112,11 +127,10 @@ def default_toolkit(version: str, look: Callable[[], CudaState]) -> Commands:
 
 
 @operation()
-def report(service: str, look: Callable[[], CudaState]) -> Commands:
+def report(look: Callable[[], CudaState]) -> Commands:
     """
     Say what programs may trip over; nothing is changed.
 
-    + service: the toolkit that the service compiles with
     + look: gives the CudaState of the host
     """
     state, say = look(), host.print_prefix
@@ -128,7 +142,4 @@ def report(service: str, look: Callable[[], CudaState]) -> Commands:
         )
     for line in state.library_path:
         logger.warning(f"{say}LD_LIBRARY_PATH for every login, {line}: it mixes toolkits; remove it")
-    for header in state.lacking_headers.get(service, []):
-        package = f"{cuda.JIT_HEADERS[header]}-{service.replace('.', '-')}"
-        logger.warning(f"{say}toolkit {service} has no {header}, which kernels compiled at run time need: {package}")
     yield from ()

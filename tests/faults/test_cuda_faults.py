@@ -16,8 +16,8 @@ def test_parts_in_exact_versions(package_box: PackageBox) -> None:
     package_box.wish(driver={"source": "nvidia"}, cuda=cuda(exact={"cuda-nvcc-13-1": "13.1.115-1"}))
     package_box.host.run_expect([0], "echo LD_LIBRARY_PATH=/usr/local/cuda/lib64 >> /etc/environment")
     text = errors(package_box.converge().ended_well().output)
-    assert "toolkit 13.1 has no curand_kernel.h" in text
-    assert "libcurand-dev-13-1" in text
+    assert "adding curand_kernel.h to toolkit 13.1" in text
+    assert package_box.host.file("/usr/local/cuda-13.1/include/curand_kernel.h").exists
     assert "LD_LIBRARY_PATH for every login, /etc/environment:LD_LIBRARY_PATH=/usr/local/cuda/lib64" in text
     shown = package_box.host.check_output("dpkg-query -W -f '${db:Status-Abbrev}${Package}\\n' 'cuda-toolkit-1*'")
     assert "ii cuda-toolkit-13-1\n" not in f"{shown}\n"

@@ -167,6 +167,14 @@ def test_a_compiler_that_is_gone_is_put_back() -> None:
     assert texts(operations.compilers._inner(toolkits=["12.8", "13.1"], look=lambda: CONVERGED)) == []
 
 
+@pytest.mark.pain("P31")
+def test_headers_that_lack_are_added() -> None:
+    assert texts(operations.headers._inner(service="13.1", look=lambda: CONVERGED)) == []
+    lacking = replace(CONVERGED, lacking_headers={"12.8": ["cuda_runtime.h"], "13.1": ["curand_kernel.h"]})
+    _, command = texts(operations.headers._inner(service="13.1", look=lambda: lacking))
+    assert command.endswith("install --no-install-recommends libcurand-dev-13-1")
+
+
 def keyring(state: CudaState, wish: Cuda, commands: int) -> list[str]:
     """The first commands of the operation: after the last one it asks the host again."""
     found = operations.keyring._inner(wish=wish, look=lambda: state)
