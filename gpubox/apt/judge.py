@@ -35,7 +35,7 @@ def keyring(data: bytes | None, fingerprint: str | None, distribution: str, now:
         return Explanation(f"{_names(found)}: expired {end:%Y-%m-%d}", "a valid key", "a newer cuda.source.keyring")
     if _refuses_sha1(distribution) and found and all(key.weak_digest for key in found):
         return Explanation(
-            f"{_names(found)}: bound by {found[0].weak_digest} alone, refused by apt of {distribution} since 2026-02-01",
+            f"{_names(found)}: bound by {found[0].weak_digest} alone, refused by {distribution} since 2026-02-01",
             "a key bound with SHA-256 or better",
             "the keyring of this distribution's own repository: an older one has the same key, signed in the old way",
         )
