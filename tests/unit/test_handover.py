@@ -1,11 +1,12 @@
 """A server that runs by hand: only one with the very same flags is ever meant."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gpubox.server import handover
+from gpubox.server import checks, handover
 from gpubox.server.handover import LAUNCHER
 
 FLAGS = ["--model-path", "/m", "--port", "30000", "--sleep-on-idle"]
@@ -76,3 +77,10 @@ def test_a_login_is_no_service(process: Callable[..., None], group: str) -> None
 def test_what_only_names_it_is_no_server(process: Callable[..., None], argv: list[str]) -> None:
     process(812, argv)
     assert handover.look(FLAGS, "sglang.service")["pids"] == []
+
+
+def test_what_is_handed_over_is_not_foreign_to_the_checks(process: Callable[..., None], tmp_path: Path) -> None:
+    process(812, [*BY_HAND, *FLAGS])
+    about = checks.Arguments("/r", "sglang.service", 30000, "cuda", "13.1", "/m")
+    assert not checks._is_own(tmp_path / "812", about)
+    assert checks._is_own(tmp_path / "812", replace(about, handed_over=(812,)))
