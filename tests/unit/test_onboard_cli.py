@@ -39,6 +39,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 def said(result: Result) -> dict[str, Any]:
+    assert result.stdout, f"{result.output}{result.exception!r}"
     value: dict[str, Any] = json.loads(result.stdout)
     return value
 
