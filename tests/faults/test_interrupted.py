@@ -19,11 +19,9 @@ from tests.faults.workshop import Workshop
 
 MOMENTS = {
     # what the run says last, and how long after that it is killed (seconds)
-    "the release is written": ("Server | Release", 0.2),
     "it is looked at": ("looking at the release", 1.0),
     "the switch begins": ("switching to release", 0.0),
     "the old server stops": ("switching to release", 0.5),
-    "the new one starts": ("start (after", 1.0),
     "it loads": ("load (after", 0.0),
     "it is asked": ("burst (after", 0.1),
 }
@@ -58,13 +56,10 @@ def test_a_killed_switch_is_ended_by_the_next_run(moment: str, workshop: Worksho
     assert workshop.deploy(profile).ended_well().changed == []
 
 
-@pytest.mark.parametrize("said", ["installing", "venv in place"])
-def test_a_killed_repair_of_the_venv_is_ended_by_the_next_run(
-    said: str, workshop: Workshop, gpu01: Box, on_box: Host
-) -> None:
+def test_a_killed_repair_of_the_venv_is_ended_by_the_next_run(workshop: Workshop, on_box: Host) -> None:
     on_box.check_output(DAMAGE)
     profile = workshop.profile("next", flags={"random-seed": 1})
-    killed(workshop, profile, said, 0.5)
+    killed(workshop, profile, "venv in place", 0.5)
     workshop.deploy(profile).ended_well()
     assert on_box.run("ls /root/ml-env/lib/python3.11/site-packages/orjson").rc == 0
     now = state(on_box)
