@@ -44,8 +44,8 @@ def test_a_model_of_the_hub(workshop: Workshop, hub: Hub, gpu01: Box, on_box: Ho
     profile = workshop.profile("from-hub", flags={"model-path": REPOSITORY}, model={"revision": COMMIT})
     settings = {"hub": {"endpoint": hub.url, "cache": CACHE}}
     with Client(gpu01) as client:
-        run = workshop.deploy(profile, **settings).ended_well()
-    assert "again in" in run.output
+        workshop.deploy(profile, **settings).ended_well()
+    assert not any(hub.faults.values())  # each was met, and survived
     assert (client.wrong, client.gaps, client.answers_now) == ([], 1, True)
 
     pid = on_box.check_output("systemctl show --value --property=MainPID %s", UNIT)
