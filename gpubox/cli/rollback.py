@@ -1,8 +1,13 @@
 """`gpubox rollback`: back to a release that answered before."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from gpubox.facts.release import Releases
+    from gpubox.inventory import Box
 
 
 @click.command()
@@ -10,7 +15,7 @@ import click
 @click.argument("release", required=False)
 @click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
 def command(host: str, release: str | None, path: Path | None) -> None:
-    """Let HOST serve an earlier RELEASE, and wait until it answers.
+    """Let HOST serve an earlier RELEASE, and wait until it answers; if it does not, what served before is put back.
 
     Without RELEASE: the last one that answered and is not current. The next deploy goes forward again to what the
     profile says: change that, too, if the old one is to stay.
@@ -18,25 +23,34 @@ def command(host: str, release: str | None, path: Path | None) -> None:
     from gpubox import inventory
     from gpubox.errors import GpuboxError
     from gpubox.operations import watch
-    from gpubox.server import readiness, remote
+    from gpubox.server import remote
 
     box = inventory.load(path).box(host)
     found = remote.state(box)
     digest = found.named(release) if release else ""
-    asked = [one["probe"] for one in found.releases if one["digest"] in {found.current, digest or found.previous}]
-    client = remote.Watch(box, asked)
-    now = remote.act(box, "rollback", digest)
-    click.echo(f"{host}: release {now.current}")
+    client = remote.Watch(box, [one["probe"] for one in found.releases if one["probe"]])
+    failure = _failure(box, remote.act(box, "rollback", digest))
+    if failure and found.current:
+        click.echo(f"{failure}\n{host}: back to release {found.current}", err=True)
+        failure = _failure(box, remote.act(box, "switch", found.current)) or "what served before serves again"
+    if seen := client.end():
+        click.echo(watch.said(seen))
+    if failure:
+        raise GpuboxError(f"{host}: nothing was rolled back: {failure}")
+
+
+def _failure(box: "Box", now: "Releases") -> str | None:
+    """Why the release that is current now does not answer; None: it does, and that is written down."""
+    from gpubox.server import readiness, remote
+
+    digest = now.current or ""
+    click.echo(f"{box.name}: release {digest}")
     event = {"event": "cannot-tell", "cause": "the probe said nothing"}
-    for event in remote.wait(box, now.one(now.current or "")["probe"]):
+    for event in remote.wait(box, {**now.one(digest)["probe"], "restarts": 0}):
         if event["event"] == "phase":
             click.echo(f"  {event['phase']} (after {event['at_s']} s)")
     if event["event"] != "ready":
-        client.end()
-        raise GpuboxError(
-            f"{host}: release {now.current} is not ready: {readiness.story(event)}", "", "gpubox releases"
-        )
-    remote.act(box, "verified", now.current or "")
-    if seen := client.end():
-        click.echo(watch.said(seen))
-    click.echo(f"{host}: release {now.current} answers")
+        return f"release {digest} is not ready: {readiness.story(event)}"
+    remote.act(box, "verified", digest)
+    click.echo(f"{box.name}: release {digest} answers")
+    return None
