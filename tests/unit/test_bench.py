@@ -142,6 +142,8 @@ def test_ctrl_c_leaves_a_whole_record_and_no_server(python: str, port: int, tmp_
         [sys.executable, "-m", "gpubox.cli", *words, "--port", str(port), "--mode", "good"],
         stderr=subprocess.PIPE,
         text=True,
+        # a shell that runs the tests in the background hands down an ignored SIGINT
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     next(line for line in process.stderr if "row 2/" in line)
