@@ -97,6 +97,7 @@ def taken_port(on_box: Host) -> Iterator[None]:
     on_box.check_output("systemctl stop gpubox-test-port")
 
 
+@pytest.mark.pain("P45", "P70", "P89")
 @pytest.mark.parametrize("case", some_for_ci(REFUSED))
 def test_refused_with_the_old_one_serving(
     case: str, workshop: Workshop, good: str, gpu01: Box, on_box: Host, taken_port: None
@@ -111,6 +112,7 @@ def test_a_wrong_package_is_refused(workshop: Workshop, good: str, gpu01: Box, o
     refuse(profile, "tokenizers", workshop, gpu01, on_box, good)
 
 
+@pytest.mark.pain("P39")
 def test_a_patch_of_unknown_shape_is_refused(workshop: Workshop, good: str, gpu01: Box, on_box: Host) -> None:
     """A second definition of what is patched: which one counts, nobody has looked at."""
     workshop.stack("unknown-shape", {}, patches=["flashinfer-cutlass-autotune"], extra=SECOND_GATE)
@@ -119,6 +121,7 @@ def test_a_patch_of_unknown_shape_is_refused(workshop: Workshop, good: str, gpu0
     refuse(profile, "is defined in 2 files", workshop, gpu01, on_box, good, overrides=overrides)
 
 
+@pytest.mark.pain("P65", "P68")
 @pytest.mark.parametrize("case", some_for_ci(ROLLED_BACK))
 def test_rolled_back_by_itself(case: str, workshop: Workshop, good: str, gpu01: Box, on_box: Host) -> None:
     keys, told = ROLLED_BACK[case]
