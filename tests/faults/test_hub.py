@@ -39,7 +39,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory, boxes: Inventory, gpu01: 
     made.deploy("tiny-cpu").ended_well()
 
 
-@pytest.mark.pain("P71", "P73")
+@pytest.mark.pain("P71")
 def test_a_model_of_the_hub(workshop: Workshop, hub: Hub, gpu01: Box, on_box: Host) -> None:
     hub.faults = {"model.safetensors": ["", "cut"], "config.json": ["429"]}
     profile = workshop.profile("from-hub", flags={"model-path": REPOSITORY}, model={"revision": COMMIT})
