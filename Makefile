@@ -13,7 +13,7 @@ venv: $(BIN)/.synced ## make .venv/ with gpubox and everything it needs
 
 $(BIN)/.synced: pyproject.toml uv.lock requirements-uv.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gpubox needs Python 3.11 or newer: found " + sys.version.split()[0] + " (set PYTHON=...)")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --require-hashes --disable-pip-version-check -r requirements-uv.txt
 	UV_PROJECT_ENVIRONMENT=.venv $(BIN)/uv sync --frozen --inexact
 	touch $@

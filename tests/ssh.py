@@ -19,7 +19,8 @@ def spec(name: str, connection: Mapping[str, Any]) -> str:
         lines += [f"  IdentityFile {connection['ssh_key']}", "  IdentitiesOnly yes"]
     file = folder / f"{name}.ssh-config"
     file.write_text("\n".join([*lines, "  BatchMode yes", f"  ControlPath {folder}/%C", ""]))
-    return f"ssh://{name}?{urlencode({'ssh_config': str(file)})}"
+    sudo = {"sudo": "true"} if connection.get("_sudo") else {}
+    return f"ssh://{name}?{urlencode({'ssh_config': str(file), **sudo})}"
 
 
 @cache

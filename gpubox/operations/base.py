@@ -20,7 +20,9 @@ def timezone(zone: str, look: Callable[[], str]) -> Commands:
     if look() != zone:
         file = QuoteString(f"/usr/share/zoneinfo/{zone}")
         yield StringCommand("test -f", file, "|| { echo no time zone", QuoteString(zone), ">&2; exit 1; }")
-        yield StringCommand("ln -sfnT", file, "/etc/localtime && printf '%s\\n'", QuoteString(zone), "> /etc/timezone")
+        yield StringCommand("printf '%s\\n'", QuoteString(zone), "> /etc/timezone")
+        beside = "/etc/localtime.gpubox-new"
+        yield StringCommand("ln -sfnT", file, beside, "&& mv -fT", beside, "/etc/localtime")
 
 
 @operation()
@@ -34,11 +36,12 @@ def sysctls(wanted: Mapping[str, int | str], look: Callable[[], Mapping[str, Sys
     """
     present = look()
     for key, value in wanted.items():
-        if present[key].value == str(value):
+        if present[key].value.split() == str(value).split():
+            continue
+        if present[key].access == "absent":
+            logger.warning(f"{host.print_prefix}{key}: this kernel has no such setting; left")
             continue
         if present[key].access != "rw":
-            logger.warning(
-                f"{host.print_prefix}{key} is {present[key].access} here: set it to {value} on the hypervisor"
-            )
+            logger.warning(f"{host.print_prefix}{key} may not be set here: set it to {value} on the hypervisor")
             continue
         yield StringCommand("sysctl -q -w", QuoteString(f"{key}={value}"))

@@ -17,7 +17,8 @@ from gpubox.operations.packages import is_met
 from gpubox.operations.progress import shown
 from gpubox.settings import AptSource, Cuda
 
-_DOWNLOADED = f"/var/tmp/{cuda.KEYRING_DEB}"  # noqa: S108 - checked by its SHA-256 or sent by us, root's own
+_FOLDER = "/var/lib/gpubox/download"
+_DOWNLOADED = f"{_FOLDER}/{cuda.KEYRING_DEB}"
 
 
 @operation()
@@ -35,6 +36,7 @@ def keyring(wish: Cuda, look: Callable[[], CudaState]) -> Commands:
     if state.keyring is not None and trouble is not None:
         logger.warning(f"{host.print_prefix}{cuda.KEYRING_FILE}: {trouble.found}: its package is installed again")
     deb = QuoteString(_DOWNLOADED)
+    yield StringCommand("mkdir -p -m 700", _FOLDER)
     if source.keyring is not None:
         yield FileUploadCommand(str(Path(source.keyring)), _DOWNLOADED)
     else:
@@ -45,7 +47,7 @@ def keyring(wish: Cuda, look: Callable[[], CudaState]) -> Commands:
                 f"no SHA-256 of {cuda.KEYRING_DEB} is known for {state.distribution}: set source.keyring"
             )
         yield StringCommand("curl -fsSL --retry 3 -o", deb, QuoteString(url))
-        yield StringCommand("echo", QuoteString(f"{known}  {_DOWNLOADED}"), "| sha256sum --check --status")
+        yield StringCommand("echo", QuoteString(f"{known}  {_DOWNLOADED}"), "| sha256sum --check")
     install = StringCommand(waiting(), f"&& {FRONTEND} dpkg --force-confold --force-confmiss -i", deb, "&& rm -f", deb)
     yield shown(install, f"installing {cuda.KEYRING_PACKAGE}", explained)
     installed = host.get_fact(CudaFact, wish=wish)

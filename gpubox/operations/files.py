@@ -6,10 +6,12 @@ from hashlib import sha256
 from io import BytesIO
 
 from pyinfra.api import FileUploadCommand, QuoteString, StringCommand, operation
+from pyinfra.context import ctx_host
 from typing_extensions import override
 
 from gpubox.facts.files import Entry
 from gpubox.operations import Commands
+from gpubox.operations.progress import connector_arguments
 
 
 @dataclass(frozen=True)
@@ -66,5 +68,23 @@ def put(file: OwnedFile) -> Commands:
     yield StringCommand(
         "mkdir -p", folder, "&& rm -f", beside, "&& ( umask 077 && : >", beside, ") && chown", owner, beside
     )
+    if file.mode.endswith("00") and (via := _way_of_an_upload(f"{file.path}.gpubox-new")) is not None:
+        made_closed = StringCommand("rm -f", via, "&& ( umask 077 && : >", via, ")", _sudo=False, _su_user="")
+        yield made_closed
     yield FileUploadCommand(BytesIO(file.data), f"{file.path}.gpubox-new")
     yield StringCommand("chmod", file.mode, beside, "&& sync", beside, "&& mv -fT", beside, QuoteString(file.path))
+
+
+def _way_of_an_upload(path: str) -> QuoteString | None:
+    """Where pyinfra lets a file pass when the run acts as another user than it logs in as; None: it does not.
+
+    It sends the file there as the login user with that user's umask, and copies it; so what is secret must find it made
+    for nobody else already (sftp keeps the mode of what is there).
+    """
+    current = ctx_host.get()
+    if current is None:
+        return None
+    arguments = connector_arguments(current)
+    if not arguments.get("_sudo") and not arguments.get("_su_user"):
+        return None
+    return QuoteString(current.get_temp_filename(path))

@@ -8,7 +8,8 @@ The command's lines appear as they come, and while none come a line says every f
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gevent
@@ -38,18 +39,25 @@ def shown(command: StringCommand, what: str, judge: Judge | None = None) -> Func
 def _run(state: State, host: Host, command: StringCommand, what: str, judge: Judge | None) -> bool:
     began = time.monotonic()
     logger.info(f"{host.print_prefix}{what} ...")
-    beat = gevent.spawn(_beat, host, what, began)
-    try:
+    with beating(host, what):
         # stderr is where programs tell progress; pyinfra would paint it red, as if it were an error.
         together = StringCommand("{", command, "; } 2>&1")
         succeeded, output = host.run_shell_command(together, print_output=True, **connector_arguments(host))
-    finally:
-        beat.kill()
     if judge is not None:
         succeeded = judge(succeeded, output.output)
     took = time.monotonic() - began
     logger.info(f"{host.print_prefix}{what}: {'done' if succeeded else 'failed'} after {took:.1f} s")
     return bool(succeeded)
+
+
+@contextmanager
+def beating(host: Host, what: str) -> Iterator[None]:
+    """While the block runs, a line every few seconds says that `what` still goes on."""
+    beat = gevent.spawn(_beat, host, what, time.monotonic())
+    try:
+        yield
+    finally:
+        beat.kill()
 
 
 def _beat(host: Host, what: str, began: float) -> None:

@@ -15,6 +15,7 @@ from gpubox.facts.handover import Running
 from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, watch
+from gpubox.operations.progress import beating
 from gpubox.server import checks, checks_child
 from gpubox.server.checks import Arguments
 
@@ -78,7 +79,8 @@ def _check(state: State, host: Host, arguments: Arguments) -> bool:
     logger.info(f"{host.print_prefix}looking at the release while the old one serves ...")
     given = QuoteString(json.dumps({**asdict(arguments), "child": Path(checks_child.__file__).read_text()}))
     script = QuoteString(Path(checks.__file__).read_text())
-    _, lines, errors = onbox.run(host, StringCommand("printf %s", given, "| python3 -I -c", script))
+    with beating(host, "looking at the release"):
+        _, lines, errors = onbox.run(host, StringCommand("printf %s", given, "| python3 -I -c", script))
     if not lines:
         logger.error(f"{host.print_prefix}{' '.join(errors) or 'the release cannot be looked at: no reason given'}")
         return False
@@ -106,7 +108,8 @@ def _switch(
         return False
     logger.info(f"{host.print_prefix}switching to release {arguments['digest']}")
     try:
-        act(host, "switch", arguments)
+        with beating(host, "switching"):
+            act(host, "switch", arguments)
     except OperationError as error:
         logger.error(f"{host.print_prefix}{error}")
         # Once it is current, `ready` says what became of it, and goes back.
@@ -117,7 +120,8 @@ def _switch(
 def _end(host: Host, replaced: Running, flags: list[str], unit: str) -> bool:
     named = replaced.unit or f"process {replaced.pids[0]}"
     logger.info(f"{host.print_prefix}ending {named}: the same server, started by hand")
-    ended, _, errors = onbox.run(host, handover.command("end", flags, unit))
+    with beating(host, f"ending {named}"):
+        ended, _, errors = onbox.run(host, handover.command("end", flags, unit))
     if not ended:
         logger.error(f"{host.print_prefix}{named}: {' '.join(errors) or 'it did not end'}")
     return ended

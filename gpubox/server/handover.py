@@ -42,8 +42,9 @@ def look(flags: list[str], unit: str) -> dict:  # type: ignore[type-arg]  # plai
     wanted = settings(flags)
     for pid in sorted(int(path.name) for path in PROC.iterdir() if path.name.isdigit()):
         words = server_words(_words(pid))
-        if words is not None and settings(words) == wanted and (holder := _unit(pid)) != unit:
-            return {"pids": [pid, *_descendants(pid)], "unit": holder}
+        if words is not None and settings(words) == wanted and unit not in (services := _services(pid)):
+            pids = [pid, *_descendants(pid)]
+            return {"pids": pids, "unit": services[-1] if services and _is_all_of(services[-1], pids) else ""}
     return {"pids": [], "unit": ""}
 
 
@@ -101,14 +102,32 @@ def _words(pid: int) -> list[str]:
         return []
 
 
-def _unit(pid: int) -> str:
-    """The service that holds it; of sshd's own, which holds logins without a session, nothing is meant."""
+def _services(pid: int) -> list[str]:
+    """The services in whose control groups it is, outermost first."""
     try:
         text = (PROC / str(pid) / "cgroup").read_text()
     except OSError:
-        return ""
-    found = [unit for unit in re.findall(r"/([^/\s]+\.service)\b", text) if "ssh" not in unit and "cron" not in unit]
-    return found[-1] if found and not found[-1].startswith("user@") else ""
+        return []
+    return [unit for unit in re.findall(r"/([^/\s]+\.service)\b", text) if not unit.startswith("user@")]
+
+
+def _is_all_of(unit: str, pids: list[int]) -> bool:
+    """Whether the service is this server and nothing else but, at most, the program that starts it.
+
+    A server started from a terminal of a notebook or of a remote login is in that service's control group: ending the
+    service would end what people work with.
+    """
+    if "ssh" in unit or "cron" in unit:
+        return False
+    others = {int(p.name) for p in PROC.iterdir() if p.name.isdigit() and unit in _services(int(p.name))} - {*pids}
+    return not others or others == {_parent(pids[0])}
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int((PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def _descendants(pid: int) -> list[int]:
@@ -116,7 +135,7 @@ def _descendants(pid: int) -> list[int]:
     for path in PROC.iterdir():
         try:
             if path.name.isdigit():
-                parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                parents[int(path.name)] = _parent(int(path.name))
         except OSError:
             continue
     found = [pid]

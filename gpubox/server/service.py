@@ -110,7 +110,14 @@ def weights_of(box: Box) -> Arguments | None:
         return None
     token_file = None if hub.token_file is None else TOKEN_PATH
     revision = box.profile.model.revision or ""
-    return Arguments(path, revision, cache=hub.cache, token_file=token_file, endpoint=hub.endpoint)
+    return Arguments(path, revision, cache=_cache(box), token_file=token_file, endpoint=hub.endpoint)
+
+
+def _cache(box: Box) -> str:
+    """Where the service looks for models of the hub, in the hub library's own order; empty: its default."""
+    variables = box.profile.environment
+    home = variables.get("HF_HOME", "")
+    return box.settings.hub.cache or variables.get("HF_HUB_CACHE", "") or (f"{home}/hub" if home else "")
 
 
 def _revision(box: Box) -> str | None:
@@ -129,8 +136,8 @@ def _environment(box: Box, venv_path: str) -> dict[str, str]:
     variables = command.environment(box.profile, box.stack, venv_path)
     if weights_of(box) is not None:
         variables["HF_HUB_OFFLINE"] = "1"  # what is served was fetched and looked at before
-        if box.settings.hub.cache:
-            variables["HF_HUB_CACHE"] = box.settings.hub.cache
+        if cache := _cache(box):
+            variables["HF_HUB_CACHE"] = cache
     return {**variables, STAMP: HERE}
 
 

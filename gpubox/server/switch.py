@@ -317,6 +317,7 @@ def _same(one: Path, other: Path) -> bool:
 
 def _point(link: Path, target: Path) -> None:
     """The link at the target. A folder that a person has there is kept aside."""
+    link.parent.mkdir(parents=True, exist_ok=True)
     if link.exists() and not link.is_symlink():
         link.rename(link.with_name(f"{link.name}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"))
     _set_link(link, str(target))

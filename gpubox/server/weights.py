@@ -235,7 +235,7 @@ def _check_room(arguments: Arguments, manifest: Manifest) -> None:
     if free < need:
         raise FailedError(
             f"{arguments.storage} has {_gib(free)} free; {_gib(need)} are needed for {arguments.repository}",
-            "make room there, or set another cache (HF_HUB_CACHE in the profile's environment)",
+            "make room there, or set another cache (hub.cache of the box)",
         )
 
 

@@ -183,7 +183,7 @@ def keyring(state: CudaState, wish: Cuda, commands: int) -> list[str]:
 
 @pytest.mark.pain("P22")
 def test_a_downloaded_key_is_compared_with_the_known_digest() -> None:
-    download, check, install = keyring(replace(CONVERGED, packages={}), Cuda(), 3)
+    _, download, check, install = keyring(replace(CONVERGED, packages={}), Cuda(), 4)
     assert f"{cuda.NVIDIA.format(distribution='debian12')}{cuda.KEYRING_DEB}" in download
     assert cuda.KEYRING_SHA256["debian12"] in check
     assert "dpkg --force-confold --force-confmiss -i" in install

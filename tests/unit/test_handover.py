@@ -64,6 +64,22 @@ def test_the_units_own_is_never_meant_and_another_units_is_named(process: Callab
     assert handover.look(FLAGS, "sglang.service") == {"pids": [900], "unit": "glm.service"}
 
 
+def test_a_notebooks_service_is_not_the_server_that_was_started_in_it(process: Callable[..., None]) -> None:
+    group = "0::/system.slice/jupyter.service\n"
+    process(700, ["jupyterhub"], group=group)
+    process(701, ["/bin/bash"], parent=700, group=group)
+    process(812, [*BY_HAND, *FLAGS], parent=701, group=group)
+    assert handover.look(FLAGS, "sglang.service") == {"pids": [812], "unit": ""}
+
+
+def test_a_service_that_starts_the_server_through_a_script_is_named(process: Callable[..., None]) -> None:
+    group = "0::/system.slice/glm.service\n"
+    process(700, ["/bin/sh", "/root/start.sh"], group=group)
+    process(812, [*BY_HAND, *FLAGS], parent=700, group=group)
+    process(813, ["sglang::scheduler"], parent=812, group=group)
+    assert handover.look(FLAGS, "sglang.service") == {"pids": [812, 813], "unit": "glm.service"}
+
+
 @pytest.mark.parametrize("group", ["0::/system.slice/ssh.service\n", SESSION])
 def test_a_login_is_no_service(process: Callable[..., None], group: str) -> None:
     process(812, [*BY_HAND, *FLAGS], group=group)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyinfra.api import StringCommand
+from pyinfra.api import QuoteString, StringCommand
 
 from gpubox.facts.base import Sysctl
 from gpubox.facts.cards import DriverAnswers
@@ -79,3 +79,14 @@ def test_time_zone() -> None:
 def test_a_stack_for_gpus_needs_a_driver(said: list[str], refused: bool) -> None:
     reason = DriverAnswers().process(said)
     assert bool(list(driver_answers._inner(stack="sglang-0.5.23-cu130", look=lambda: reason))) is refused
+
+
+def test_a_secret_that_passes_through_another_users_folder_finds_it_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    way = "/tmp/pyinfra-abc"
+    monkeypatch.setattr("gpubox.operations.files._way_of_an_upload", lambda path: QuoteString(way))
+    commands = list(owned_files._inner(files=[FILE], look=lambda: {"/etc/a": Entry("absent")}))
+    assert commands[1].get_raw_value() == f"rm -f {way} && ( umask 077 && : > {way} )"
+    assert commands[1].connector_arguments == {"_sudo": False, "_su_user": ""}
+    assert (
+        len(list(owned_files._inner(files=[replace(FILE, mode="644")], look=lambda: {"/etc/a": Entry("absent")}))) == 3
+    )
