@@ -4,10 +4,10 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help venv demo test test-faults lint unit acceptance bench docs lab-up lab-down
+.PHONY: help venv demo test test-faults test-faults-box lint unit acceptance bench docs lab-up lab-down
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 venv: $(BIN)/.synced ## make .venv/ with gpubox and everything it needs
 
@@ -44,8 +44,14 @@ acceptance: lab-up ## converge the practice machine and ask it whether it is so
 
 test: lint unit acceptance ## everything CI runs
 
-test-faults: lab-up ## the slow ones: damage, kill and break the practice machine in many ways
-	$(BIN)/pytest tests/faults -v --durations=0 --hosts=gpu01 --practice --no-skips
+SERVER_FAULTS := $(addprefix tests/faults/test_,drift.py releases.py interrupted.py api_key.py hub.py)
+
+test-faults: lab-up ## the slow ones about the server: broken releases, killed switches, secrets, the hub
+	$(BIN)/pytest $(SERVER_FAULTS) -v --durations=0 --hosts=gpu01 --practice --no-skips
+
+test-faults-box: lab-up ## the slow ones about the box: hypervisor, driver, CUDA, apt, source builds, onboarding
+	$(BIN)/gpubox lab up --boxes 3
+	$(BIN)/pytest tests/faults $(addprefix --ignore=,$(SERVER_FAULTS)) -v --durations=0 --hosts=gpu01 --practice --no-skips
 
 bench: lab-up ## time the deploy itself: seconds, round trips, remote CPU
 	$(BIN)/python -m gpubox.lab.bench
