@@ -1,7 +1,7 @@
 """Make a container, and a way in by ssh."""
 
 import shlex
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
 from pyinfra import logger
 from pyinfra.api.command import QuoteString, StringCommand
@@ -13,9 +13,8 @@ from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import create as making
 from gpubox.hypervisor.kinds import Kind
+from gpubox.operations import Commands
 from gpubox.settings import Create
-
-Commands = Generator[StringCommand, None, None]
 
 
 @operation()

@@ -1,17 +1,15 @@
 """Have a model's files: made on the spot, or there already."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import sha256
 
 from pyinfra.api import QuoteString, StringCommand, operation
-from pyinfra.api.command import PyinfraCommand
 
 from gpubox.facts.model import MARKER, ModelState
+from gpubox.operations import Commands
 from gpubox.operations.files import OwnedFile, put
 from gpubox.operations.progress import shown
-
-Commands = Generator[PyinfraCommand, None, None]
 
 
 @operation()

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import shlex
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyinfra import logger
 from pyinfra.api.command import FunctionCommand, QuoteString, StringCommand
@@ -19,8 +19,7 @@ from gpubox.hypervisor import incus
 from gpubox.hypervisor.cards import Wanted, choose, refuse_shared
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
-
-Commands = Generator[StringCommand | FunctionCommand, None, None]
+from gpubox.operations import Commands
 
 
 @operation()

@@ -1,18 +1,17 @@
 """Make a box's Python environment what the locks say: uv, the venv, the packages that differ, packages from source."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pyinfra import state
 from pyinfra.api import QuoteString, StringCommand, operation
-from pyinfra.api.command import PyinfraCommand
 from pyinfra.api.state import StateStage
 
 from gpubox.facts.venv import SCRIPT, UV, Venv
+from gpubox.operations import Commands
 from gpubox.operations.progress import shown
 
-Commands = Generator[PyinfraCommand, None, None]
 _VENV = "venv --quiet --no-project --relocatable --python"  # relocatable: it is built beside, then renamed
 
 
