@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help venv demo test test-faults test-faults-box lint unit acceptance bench docs lab-up lab-down
+.PHONY: help venv demo test test-faults test-faults-box lint unit explore acceptance bench docs lab-up lab-down
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -35,6 +35,9 @@ lint: venv ## ruff, mypy --strict, templates
 
 unit: venv ## tests that need no host
 	$(BIN)/pytest tests/unit
+
+explore: venv ## thousands of random settings, other ones each time (`make unit` takes the same few hundred)
+	$(BIN)/pytest tests/unit/test_properties.py tests/unit/test_systemd.py --hypothesis-profile=explore
 
 acceptance: lab-up ## converge the practice machine and ask it whether it is so
 	$(BIN)/pyinfra -y inventory/lxc.py deploy.py

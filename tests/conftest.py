@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from gpubox import inventory
 from gpubox.errors import GpuboxError
@@ -17,6 +18,10 @@ from tests.ssh import spec
 ACCEPTANCE = Path(__file__).parent / "acceptance"
 _found = pytest.StashKey[Inventory]()
 _reason = pytest.StashKey[str]()
+
+settings.register_profile("repeatable", derandomize=True, max_examples=150, deadline=None)
+settings.register_profile("explore", max_examples=5000, deadline=None)  # `make explore`: new random settings each time
+settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

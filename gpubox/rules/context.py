@@ -1,7 +1,7 @@
 """What rules judge: a box's wishes, the catalogue's facts about them, and facts from the box where there are any."""
 
 from dataclasses import dataclass
-from math import isfinite
+from math import isnan
 from typing import Literal, TypeVar
 
 from gpubox.catalog import Card, Matrix, ModelFacts, cards, matrix, models, release
@@ -15,6 +15,8 @@ from gpubox.stack import Stack
 
 T = TypeVar("T")
 Place = Literal["bare", "lxc", "vm"]
+_MOST = 2.0**63
+"""More than anything has; products and quotients of such numbers stay within a float."""
 
 
 @dataclass(frozen=True)
@@ -154,12 +156,12 @@ class Context:
         return "" if value is None else str(value)
 
     def number(self, name: str) -> float | None:
-        """A flag's value as a number; None: not given, or no number that anything could have so many of."""
+        """A flag's value as a number; None: not given, or no number. One beyond `_MOST` counts as that."""
         try:
             value = float(self.text(name))
         except ValueError:
             return None
-        return value if isfinite(value) else None
+        return None if isnan(value) else max(-_MOST, min(value, _MOST))
 
     def size(self, name: str) -> int:
         """A flag of parallelism: 1 where it is not given or no sensible number."""

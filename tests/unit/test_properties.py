@@ -78,7 +78,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     return base.model_copy(update={"flags": flags, "environment": {**base.environment, **draw(ENVIRONMENT)}})
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(profiles(), BOXES, FACTS)
 def test_a_check_never_ends_in_a_traceback(wish: Profile, wishes: BoxSettings, facts: BoxFacts | None) -> None:
     box = Box("box", wishes, wish, stack.load(wish.stack))
@@ -87,7 +87,7 @@ def test_a_check_never_ends_in_a_traceback(wish: Profile, wishes: BoxSettings, f
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze (Debian package systemd)")
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, suppress_health_check=list(HealthCheck))
 @given(st.lists(profiles(), min_size=20, max_size=20))
 @pytest.mark.pain("P67")
 def test_what_is_rendered_systemd_takes_and_reads_back(wishes: list[Profile]) -> None:
