@@ -12,6 +12,7 @@ from pyinfra.api import FactBase, StringCommand
 from gpubox import ssh
 from gpubox.doctor import speed
 from gpubox.errors import CannotTellError
+from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.apt import AptFact
 from gpubox.facts.base import BaseFact
 from gpubox.facts.cuda import CudaFact
@@ -21,7 +22,6 @@ from gpubox.facts.model import Model
 from gpubox.facts.service import ServiceFact
 from gpubox.facts.venv import PythonEnv
 from gpubox.facts.weights import Weights
-from gpubox.hypervisor.probe import Answer, answers, script
 from gpubox.inventory import Box, Hypervisor
 from gpubox.onboard import questions
 from gpubox.server import probe
@@ -72,13 +72,13 @@ def endpoint(box: Box) -> Looks:
 
 def hypervisor(above: Hypervisor, box: Box) -> Looks:
     """What the hypervisor says of itself and of the box's container; beside the first round trip."""
-    asked = dict(questions.GPUS)
+    asked: dict[str, str | StringCommand] = dict(questions.GPUS)
     if container := box.settings.container:
-        asked["container"] = _shell(HypervisorState().command(kind=container.kind, container=container.name))
+        asked["container"] = HypervisorState().command(kind=container.kind, container=container.name)
     return Looks(_asked(str(above.connection.get("ssh_hostname", above.name)), above.connection, asked))
 
 
-def _facts(box: Box) -> dict[str, str]:
+def _facts(box: Box) -> dict[str, str | StringCommand]:
     base, venv, wish = box.settings.base, venv_path(venv_of(box)), service_of(box)
     found: dict[str, str | StringCommand] = {
         "base": BaseFact().command(names=base.packages, paths=[], sysctls=list(base.sysctls)),
@@ -96,11 +96,7 @@ def _facts(box: Box) -> dict[str, str]:
         if weights is None
         else Weights().command(venv=venv, arguments=weights)
     )
-    return {name: _shell(command) for name, command in found.items()}
-
-
-def _shell(command: str | StringCommand) -> str:
-    return command.get_raw_value() if isinstance(command, StringCommand) else command
+    return found
 
 
 def _python(path: Path, arguments: dict[str, Any]) -> str:
@@ -108,5 +104,5 @@ def _python(path: Path, arguments: dict[str, Any]) -> str:
     return f"printf %s {shlex.quote(json.dumps(arguments))} | python3 -I -c {shlex.quote(path.read_text())}"
 
 
-def _asked(address: str, connection: Mapping[str, Any], asked: dict[str, str]) -> dict[str, Answer]:
+def _asked(address: str, connection: Mapping[str, Any], asked: Mapping[str, str | StringCommand]) -> dict[str, Answer]:
     return answers(ssh.run(address, connection, script(asked), timeout_s=300).splitlines())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.facts import sections
+from gpubox.facts.answers import Answer, checked, script
 
 LOCKS = (
     "/var/lib/dpkg/lock-frontend",
@@ -65,10 +65,10 @@ class AptFact(FactBase[AptState]):
     """AptState, with the content of the given keyrings."""
 
     @override
-    def command(self, keyrings: Sequence[str]) -> StringCommand:
+    def command(self, keyrings: Sequence[str]) -> str:
         paths = (QuoteString(path) for path in keyrings)
         read = '; do [ ! -f "$f" ] || printf "%s\\t%s\\n" "$(base64 -w0 <"$f")" "$f"; done'
-        return sections.script(
+        return script(
             {
                 "distribution": StringCommand('. /etc/os-release; echo "$ID$VERSION_ID"'),
                 "sources": StringCommand(_SOURCES),
@@ -82,7 +82,7 @@ class AptFact(FactBase[AptState]):
 
     @override
     def process(self, output: list[str]) -> AptState:
-        found = sections.split(output)
+        found = checked(output)
         rows = (line.split("\t") for line in found["unsettled"].lines if "\t" in line)
         holders = (line.partition("\t") for line in found["holders"].lines if "\t" in line)
         return AptState(
@@ -96,8 +96,8 @@ class AptFact(FactBase[AptState]):
         )
 
 
-def _contents(section: sections.Section) -> list[tuple[str, bytes]]:
-    rows = (line.split("\t", 1) for line in section.lines if "\t" in line)
+def _contents(answer: Answer) -> list[tuple[str, bytes]]:
+    rows = (line.split("\t", 1) for line in answer.lines if "\t" in line)
     return [(path, base64.b64decode(content)) for content, path in rows]
 
 

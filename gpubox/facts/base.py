@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.facts import files, packages, sections
+from gpubox.facts import files, packages
+from gpubox.facts.answers import checked, script
 from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 
@@ -43,20 +44,20 @@ class BaseFact(FactBase[BaseState]):
     """BaseState for the given names, paths and settings."""
 
     @override
-    def command(self, names: Sequence[str], paths: Sequence[str], sysctls: Sequence[str]) -> StringCommand:
-        return sections.script(
+    def command(self, names: Sequence[str], paths: Sequence[str], sysctls: Sequence[str]) -> str:
+        return script(
             {
                 "distribution": StringCommand('. /etc/os-release; echo "$ID$VERSION_ID"'),
-                "packages": packages.section(names),
+                "packages": packages.question(names),
                 "timezone": StringCommand("readlink /etc/localtime || true"),
-                "files": files.section(paths),
+                "files": files.question(paths),
                 "sysctls": StringCommand("for k in", *(QuoteString(key) for key in sysctls), "; do", _SYSCTL, "; done"),
             }
         )
 
     @override
     def process(self, output: list[str]) -> BaseState:
-        found = sections.split(output)
+        found = checked(output)
         rows = (line.split("\t", 2) for line in found["sysctls"].lines if line)
         return BaseState(
             distribution="".join(found["distribution"].lines),

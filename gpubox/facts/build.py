@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.facts import sections
+from gpubox.facts.answers import checked, script
 
 WHEELS = "/var/lib/gpubox/wheels"
 """On a box: a folder for each wheel that was compiled, named by its key."""
@@ -49,10 +49,10 @@ class BuildFact(FactBase[BuildState]):
     """BuildState for a venv and a toolkit."""
 
     @override
-    def command(self, venv: str, home: str) -> StringCommand:
+    def command(self, venv: str, home: str) -> str:
         python = QuoteString(f"{venv}/bin/python")
         torch = StringCommand(QuoteString(f"{venv}/lib"), "-path '*/site-packages/torch/version.py'")
-        return sections.script(
+        return script(
             {
                 "cores": StringCommand("nproc"),
                 "quota": StringCommand(_QUOTA),
@@ -71,7 +71,7 @@ class BuildFact(FactBase[BuildState]):
 
     @override
     def process(self, output: list[str]) -> BuildState:
-        found = {name: section.lines for name, section in sections.split(output).items()}
+        found = {name: answer.lines for name, answer in checked(output).items()}
         wheels: dict[str, list[str]] = {}
         for path in filter(None, found["wheels"]):
             folder, _, name = path.rpartition("/")

@@ -7,7 +7,8 @@ from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
 from gpubox import cuda
-from gpubox.facts import files, packages, sections
+from gpubox.facts import files, packages
+from gpubox.facts.answers import Answer, checked, script
 from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 from gpubox.settings import Cuda
@@ -64,16 +65,16 @@ class CudaFact(FactBase[CudaState]):
     """CudaState for what the box's data wishes."""
 
     @override
-    def command(self, wish: Cuda) -> StringCommand:
+    def command(self, wish: Cuda) -> str:
         asked = cuda.wishes(wish.toolkits, wish.parts, wish.exact)
         names = [cuda.KEYRING_PACKAGE, *(name.partition("=")[0] for name in asked)]
         versions = [QuoteString(version) for version in wish.toolkits]
         ring = QuoteString(cuda.KEYRING_FILE)
-        return sections.script(
+        return script(
             {
                 "distribution": StringCommand('. /etc/os-release; echo "$ID$VERSION_ID"'),
-                "packages": packages.section(names),
-                "files": files.section([cuda.KEYRING_FILE, cuda.SOURCE_FILE, cuda.PINS, cuda.LOGIN_FILE]),
+                "packages": packages.question(names),
+                "files": files.question([cuda.KEYRING_FILE, cuda.SOURCE_FILE, cuda.PINS, cuda.LOGIN_FILE]),
                 "own_list": StringCommand("ls -d /etc/apt/sources.list.d/cuda-*-x86_64.list 2>/dev/null || true"),
                 "keyring": StringCommand("[ ! -f", ring, "] || base64 -w0 <", ring),
                 "verify": StringCommand(
@@ -90,7 +91,7 @@ class CudaFact(FactBase[CudaState]):
 
     @override
     def process(self, output: list[str]) -> CudaState:
-        found = sections.split(output, alternatives=2)
+        found = checked(output, alternatives=2)
         lacking: dict[str, list[str]] = {}
         for version, _, header in (line.partition(" ") for line in found["headers"].lines if line):
             lacking.setdefault(version, []).append(header)
@@ -117,10 +118,10 @@ def _release(line: str) -> tuple[str, str]:
     return version, said.removeprefix("release ")
 
 
-def _alternatives(section: sections.Section) -> Alternatives | None:
-    if section.code == 2:
+def _alternatives(answer: Answer) -> Alternatives | None:
+    if answer.rc == 2:
         return None
-    fields = [line.split(": ", 1) for line in section.lines if ": " in line]
+    fields = [line.split(": ", 1) for line in answer.lines if ": " in line]
     head = dict(reversed(fields))
     return Alternatives(
         manual=head["Status"] == "manual",

@@ -8,8 +8,9 @@ from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
 from gpubox import driver
-from gpubox.facts import files, sections
+from gpubox.facts import files
 from gpubox.facts import packages as dpkg
+from gpubox.facts.answers import checked, script
 from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 
@@ -60,28 +61,28 @@ class DriverFact(FactBase[DriverState]):
     """DriverState, with what apt offers of `names` ({major} stands for the module's major version)."""
 
     @override
-    def command(self, names: Sequence[str]) -> StringCommand:
+    def command(self, names: Sequence[str]) -> str:
         asked = (QuoteString(name) for name in names)
         names_here = StringCommand("echo", *asked, '| sed "s/{major}/$m/g";', _INSTALLED)
         offers = StringCommand(
             "m=$(", _MAJOR, "2>/dev/null); apt-cache madison $(", names_here, ") 2>/dev/null || true"
         )
-        return sections.script(
+        return script(
             {
                 "distribution": StringCommand('. /etc/os-release; echo "$ID$VERSION_ID"'),
                 "container": StringCommand(_CONTAINER),
                 "module": StringCommand("cat /proc/driver/nvidia/version 2>/dev/null || true"),
                 "libraries": StringCommand(_LIBRARIES),
-                "packages": dpkg.section([*driver.USERLAND, *driver.KERNEL_PACKAGES]),
+                "packages": dpkg.question([*driver.USERLAND, *driver.KERNEL_PACKAGES]),
                 "offers": offers,
                 "automatic": StringCommand("apt-mark showauto 2>&1"),
-                "files": files.section([driver.PINS, driver.UNATTENDED, driver.SOURCE_FILE]),
+                "files": files.question([driver.PINS, driver.UNATTENDED, driver.SOURCE_FILE]),
             }
         )
 
     @override
     def process(self, output: list[str]) -> DriverState:
-        found = sections.split(output)
+        found = checked(output)
         libraries: dict[str, list[str]] = {}
         for name, _, path in (line.partition("\t") for line in found["libraries"].lines if "\t" in line):
             libraries.setdefault(name, []).append(driver.library_version(path) or "?")

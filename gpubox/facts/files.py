@@ -30,8 +30,8 @@ class Entry:
     """Of a link."""
 
 
-def section(paths: Sequence[str]) -> StringCommand:
-    """The read as a section for gpubox.facts.sections."""
+def question(paths: Sequence[str]) -> StringCommand:
+    """The read as a question for gpubox.facts.answers."""
     return StringCommand("for p in", *(QuoteString(path) for path in paths), "; do", _LOOK, "; done")
 
 
@@ -53,7 +53,7 @@ class Files(FactBase[dict[str, Entry]]):
 
     @override
     def command(self, paths: Sequence[str]) -> StringCommand:
-        return section(paths)
+        return question(paths)
 
     @override
     def process(self, output: list[str]) -> dict[str, Entry]:

@@ -9,7 +9,8 @@ from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
 from gpubox.errors import CannotTellError, GpuboxError
-from gpubox.hypervisor import cards, nodes, probe
+from gpubox.facts.answers import Answer, answers, script
+from gpubox.hypervisor import cards, nodes
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.create import way_in_question
 from gpubox.hypervisor.kinds import ABSENT, Kind, Name
@@ -68,11 +69,11 @@ class HypervisorState(FactBase[Hypervisor]):
 
     @override
     def command(self, kind: Name, container: str) -> str:
-        return probe.script(_questions(Kind(kind, container)))
+        return script(_questions(Kind(kind, container)))
 
     @override
     def process(self, output: list[str]) -> Hypervisor:
-        found = probe.answers(output)
+        found = answers(output)
         if found["program"].rc != 0:
             raise GpuboxError("the hypervisor lacks the programs of this kind of container", found["program"].text)
         config = found["config"].expect(0, ABSENT, what="container's configuration")
@@ -100,11 +101,11 @@ class WayIn(FactBase[bool]):
 
     @override
     def command(self, kind: Name, container: str, public_key: str) -> str:
-        return probe.script({"way-in": shlex.join(Kind(kind, container).inside(way_in_question(public_key)))})
+        return script({"way-in": shlex.join(Kind(kind, container).inside(way_in_question(public_key)))})
 
     @override
     def process(self, output: list[str]) -> bool:
-        return probe.answers(output)["way-in"].rc == 0
+        return answers(output)["way-in"].rc == 0
 
 
 def _questions(kind: Kind) -> dict[str, str]:
@@ -128,7 +129,7 @@ def _questions(kind: Kind) -> dict[str, str]:
     }
 
 
-def _state(answer: probe.Answer, config_there: bool) -> State:
+def _state(answer: Answer, config_there: bool) -> State:
     if not config_there:
         return "absent"
     word = (answer.expect(0, what="state of the container").lower().split() or [""])[-1]
@@ -142,7 +143,7 @@ def _driver_version(text: str) -> str | None:
     return found.group(1) if found else None
 
 
-def _inside(answer: probe.Answer) -> Inside:
+def _inside(answer: Answer) -> Inside:
     listing, _, rest = answer.expect(0, what="device nodes inside the container").partition("==\n")
     seen = {line.partition("|")[0]: line.partition("|")[2] for line in listing.splitlines()}
     present = {path: node for numbers in seen for path, node in nodes.parse(numbers).items()}

@@ -8,8 +8,9 @@ from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
 from gpubox.facts import files
+from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.files import Entry
-from gpubox.hypervisor import boot, cards, dkms, links, nodes, probe
+from gpubox.hypervisor import boot, cards, dkms, links, nodes
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.dkms import Kernel, NextBoot
@@ -65,11 +66,11 @@ class HostState(FactBase[Host]):
 
     @override
     def command(self, paths: Sequence[str]) -> str:
-        return probe.script({**_QUESTIONS, "files": files.section(paths).get_raw_value()})
+        return script({**_QUESTIONS, "files": files.question(paths)})
 
     @override
     def process(self, output: list[str]) -> Host:
-        found = probe.answers(output)
+        found = answers(output)
         return Host(
             proc_devices=found["devices"].expect(0, what="/proc/devices"),
             nodes=nodes.parse(found["nodes"].expect(0, what="device nodes")),
@@ -109,7 +110,7 @@ def _next_boot(running: str, pins: str, grub_default: str) -> NextBoot:
     return NextBoot(running.strip(), pin, found[-1].strip() if found else "0")
 
 
-def _boot_files(found: dict[str, probe.Answer]) -> BootFiles:
+def _boot_files(found: dict[str, Answer]) -> BootFiles:
     def text(name: str) -> str | None:
         return found[name].text if found[name].rc == 0 else None
 

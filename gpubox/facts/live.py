@@ -3,7 +3,7 @@
 from pyinfra.api import FactBase
 from typing_extensions import override
 
-from gpubox.hypervisor.probe import answers, script
+from gpubox.facts.answers import answers, script
 from gpubox.onboard import probe, questions
 from gpubox.rules.facts import BoxFacts
 

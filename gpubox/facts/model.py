@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.facts import sections
+from gpubox.facts.answers import checked, script
 
 MARKER = ".gpubox-made"
 """In a model that gpubox made: the recipe's digest, then a line of `sha256sum` for each file."""
@@ -31,11 +31,11 @@ class Model(FactBase[ModelState]):
     """ModelState of `path`. Weights are looked for, not read: they may be hundreds of GB; only a made model is read."""
 
     @override
-    def command(self, path: str) -> StringCommand:
+    def command(self, path: str) -> str:
         marker = QuoteString(f"{path}/{MARKER}")
         index = QuoteString(f"{path}/model.safetensors.index.json")
         enter = StringCommand("test ! -d", QuoteString(path), "|| { cd", QuoteString(path))
-        return sections.script(
+        return script(
             {
                 "exists": StringCommand("test -e", QuoteString(path), f"|| exit {_NO}"),
                 "folder": StringCommand("test -d", QuoteString(path), f"|| exit {_NO}"),
@@ -50,14 +50,14 @@ class Model(FactBase[ModelState]):
 
     @override
     def process(self, output: list[str]) -> ModelState:
-        found = sections.split(output, exists=_NO, folder=_NO, sums=1)
-        if found["exists"].code == _NO or found["folder"].code == _NO:
-            return ModelState(exists=found["exists"].code == 0)  # one file, as GGUF, has nothing to lack
+        found = checked(output, exists=_NO, folder=_NO, sums=1)
+        if found["exists"].rc == _NO or found["folder"].rc == _NO:
+            return ModelState(exists=found["exists"].rc == 0)  # one file, as GGUF, has nothing to lack
         return ModelState(
             exists=True,
             lacks=_lacking(set(found["files"].lines), {line.strip('"') for line in found["index"].lines}),
             recipe="".join(found["recipe"].lines).strip(),
-            damaged=found["sums"].code != 0,
+            damaged=found["sums"].rc != 0,
         )
 
 

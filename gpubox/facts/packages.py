@@ -25,8 +25,8 @@ class Package:
         return self.status.startswith("h")
 
 
-def section(names: Sequence[str]) -> StringCommand:
-    """The read as a section for gpubox.facts.sections: dpkg-query ends with 1 when it has not heard of one of them."""
+def question(names: Sequence[str]) -> StringCommand:
+    """The read as a question for gpubox.facts.answers: dpkg-query ends with 1 when it has not heard of one of them."""
     return StringCommand(
         "dpkg-query -W -f '${Package}\\t${Version}\\t${db:Status-Abbrev}\\n'",
         *(QuoteString(name) for name in names),

@@ -7,7 +7,8 @@ from typing import Any
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.facts import files, release, sections
+from gpubox.facts import files, release
+from gpubox.facts.answers import checked, script
 from gpubox.facts.files import Entry
 from gpubox.facts.release import STAMP as STAMP
 from gpubox.facts.release import Releases
@@ -34,11 +35,11 @@ class ServiceFact(FactBase[ServiceState]):
     """ServiceState of a unit, with the given paths."""
 
     @override
-    def command(self, unit: str, paths: Sequence[str], venv_link: str) -> StringCommand:
+    def command(self, unit: str, paths: Sequence[str], venv_link: str) -> str:
         arguments: dict[str, Any] = {"unit": unit, "venv_link": venv_link}
-        return sections.script(
+        return script(
             {
-                "files": files.section(paths),
+                "files": files.question(paths),
                 "properties": StringCommand(f"systemctl show --property={_PROPERTIES}", QuoteString(unit)),
                 "releases": release.look(arguments),
             }
@@ -46,7 +47,7 @@ class ServiceFact(FactBase[ServiceState]):
 
     @override
     def process(self, output: list[str]) -> ServiceState:
-        found = sections.split(output)
+        found = checked(output)
         return ServiceState(
             files=files.parse(found["files"].lines),
             properties=dict(line.split("=", 1) for line in found["properties"].lines if "=" in line),

@@ -9,7 +9,8 @@ from typing import Literal
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.facts import files, sections
+from gpubox.facts import files
+from gpubox.facts.answers import checked, script
 from gpubox.facts.files import Entry
 from gpubox.facts.venv_state import MARKER, name_of
 
@@ -54,11 +55,11 @@ class PythonEnv(FactBase[PythonEnvState]):
     """PythonEnvState for the venv at `path`, the one at `beside`, and the given files."""
 
     @override
-    def command(self, path: str, beside: str, paths: Sequence[str]) -> StringCommand:
-        return sections.script(
+    def command(self, path: str, beside: str, paths: Sequence[str]) -> str:
+        return script(
             {
                 "uv": StringCommand(UV, "--version 2>/dev/null || true"),
-                "files": files.section(paths),
+                "files": files.question(paths),
                 "venv": _look(path),
                 "beside": _look(beside),
             }
@@ -66,7 +67,7 @@ class PythonEnv(FactBase[PythonEnvState]):
 
     @override
     def process(self, output: list[str]) -> PythonEnvState:
-        found = sections.split(output)
+        found = checked(output)
         return PythonEnvState(
             uv="".join(found["uv"].lines).removeprefix("uv ").partition(" ")[0],
             files=files.parse(found["files"].lines),

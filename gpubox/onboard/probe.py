@@ -8,9 +8,9 @@ from typing import Any
 
 from gpubox import ssh
 from gpubox.errors import CannotTellError
+from gpubox.facts.answers import Answer, answers, script
 from gpubox.hypervisor import nodes
 from gpubox.hypervisor.cards import pci
-from gpubox.hypervisor.probe import Answer, answers, script
 from gpubox.nccl.place import Signs, judge
 from gpubox.nccl.topology import Matrix, parse
 from gpubox.onboard import questions

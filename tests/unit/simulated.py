@@ -1,6 +1,6 @@
 """Answers of machines that are only described: the practice machine's hardware, as the look would meet it."""
 
-from gpubox.hypervisor.probe import Answer
+from gpubox.facts.answers import Answer
 from gpubox.lab import hardware, nvidia_smi
 from gpubox.onboard import probe, questions
 from gpubox.onboard.state import Box

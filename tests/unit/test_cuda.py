@@ -12,6 +12,7 @@ from pyinfra.api.command import FunctionCommand
 
 from gpubox import cuda, paths
 from gpubox.catalog import matrix
+from gpubox.errors import CannotTellError
 from gpubox.facts.cuda import Alternatives, CudaFact, CudaState
 from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
@@ -139,7 +140,7 @@ def test_what_programs_may_trip_over() -> None:
 
 def test_no_alternatives_is_not_the_same_as_cannot_tell() -> None:
     assert CudaFact().process(cuda_output(("", 2))).alternatives is None
-    with pytest.raises(ValueError, match="ended with 127"):
+    with pytest.raises(CannotTellError, match="alternatives: exit code 127"):
         CudaFact().process(cuda_output(("", 127)))
 
 

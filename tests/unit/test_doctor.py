@@ -18,7 +18,7 @@ from gpubox.doctor.check import Check, exit_code
 from gpubox.doctor.examine import Report
 from gpubox.doctor.look import Looks
 from gpubox.doctor.show import show
-from gpubox.hypervisor.probe import Answer
+from gpubox.facts.answers import Answer
 from gpubox.inventory import Box
 from gpubox.rules.finding import Finding
 

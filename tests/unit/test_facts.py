@@ -1,11 +1,12 @@
 """Facts: output of a host in, typed state out. The texts are what Debian 12 printed."""
 
+import base64
 import json
 
 import pytest
 
 from gpubox.errors import CannotTellError
-from gpubox.facts import files, packages, release, sections
+from gpubox.facts import files, packages, release
 from gpubox.facts.base import BaseFact, Sysctl
 from gpubox.facts.files import Entry
 from gpubox.facts.ready import ReadyFact
@@ -15,28 +16,13 @@ DIGEST = "0" * 64
 
 
 def printed(**found: str | tuple[str, int]) -> list[str]:
-    lines = []
-    for name, value in found.items():
-        text, code = value if isinstance(value, tuple) else (value, 0)
-        lines += [f"@@gpubox@@ {name}", *text.splitlines(), "", f"@@gpubox@@ ={code}"]
-    return lines
+    """What a script of gpubox.facts.answers prints: name -> text, or text and exit code."""
+    pairs = ((name, value if isinstance(value, tuple) else (value, 0)) for name, value in found.items())
+    return [f"{name} {base64.b64encode(_packed(text, code)).decode()}" for name, (text, code) in pairs]
 
 
-@pytest.mark.pain("P79")
-def test_sections_come_apart() -> None:
-    found = sections.split(printed(a="1\n2", b=("", 2)), b=2)
-    assert (found["a"].lines, found["a"].code, found["b"].lines, found["b"].code) == (["1", "2"], 0, [], 2)
-
-
-def test_half_an_output_is_an_error() -> None:
-    with pytest.raises(ValueError, match="section b did not end"):
-        sections.split([*printed(a="1"), "@@gpubox@@ b", "x"])
-
-
-@pytest.mark.pain("P81")
-def test_an_unexpected_exit_code_is_an_error() -> None:
-    with pytest.raises(ValueError, match="section b ended with 3"):
-        sections.split(printed(a="1", b=("", 3)), b=2)
+def _packed(text: str, code: int) -> bytes:
+    return f"{text}\n{code}".encode()
 
 
 def test_files() -> None:

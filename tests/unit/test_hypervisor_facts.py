@@ -1,6 +1,5 @@
 """What the facts make of a hypervisor's answers."""
 
-import base64
 import subprocess
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from gpubox.facts.hypervisor_host import HostState, Unit, _next_boot, _units
 from gpubox.hypervisor.dkms import NextBoot
 from gpubox.hypervisor.kinds import Name
 from gpubox.hypervisor.nodes import Node
+from tests.unit.test_facts import printed
 
 TCP = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
@@ -46,11 +46,7 @@ ANSWERS = {
 
 def _processed(**changes: tuple[int, str]) -> Hypervisor:
     answers = ANSWERS | changes
-    return HypervisorState().process([f"{name} {_packed(*answer)}" for name, answer in answers.items()])
-
-
-def _packed(rc: int, text: str) -> str:
-    return base64.b64encode(f"{text}\n{rc}".encode()).decode()
+    return HypervisorState().process(printed(**{name: (text, code) for name, (code, text) in answers.items()}))
 
 
 @pytest.mark.pain("P11")

@@ -20,7 +20,7 @@ DIGEST = sha256(b"print()").hexdigest()
 
 def seen(path: Path) -> ModelState:
     done = subprocess.run(
-        ["/bin/sh", "-c", Model().command(path=str(path)).get_raw_value()], capture_output=True, text=True, check=True
+        ["/bin/sh", "-c", Model().command(path=str(path))], capture_output=True, text=True, check=True
     )
     return Model().process(done.stdout.splitlines())
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpubox.hypervisor.probe import Answer
+from gpubox.facts.answers import Answer
 from gpubox.nccl.choose import choose
 from gpubox.onboard import probe, questions
 from gpubox.onboard.findings import findings, silent

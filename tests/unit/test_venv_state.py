@@ -3,12 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from gpubox.errors import CannotTellError
 from gpubox.facts import venv_state
 from gpubox.facts.venv import PythonEnv, Venv, parse
+from tests.unit.test_facts import printed
 
 IDNA, TORCH = "idna-3.20.dist-info", "nvidia_ml_py-13.0+cpu.dist-info"
 
@@ -34,7 +35,7 @@ def damage(venv: Path, folder: str) -> None:
 
 
 def seen(venv: Path) -> Venv:
-    command = PythonEnv().command(path=str(venv), beside="/nowhere", paths=["/nowhere"]).get_raw_value()
+    command = PythonEnv().command(path=str(venv), beside="/nowhere", paths=["/nowhere"])
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True)
     return PythonEnv().process(done.stdout.splitlines()).venv
 
@@ -88,7 +89,7 @@ def test_a_python_that_is_killed_is_no_answer(venv: Path) -> None:
     python.unlink()
     python.write_text("#!/bin/sh\nkill -9 $$\n")
     python.chmod(0o755)
-    with pytest.raises(ValueError, match="section venv ended with 137"):
+    with pytest.raises(CannotTellError, match="venv: exit code 137"):
         seen(venv)
 
 
@@ -100,21 +101,9 @@ def test_no_answer_is_not_taken_for_one(answer: str) -> None:
 
 
 def test_uv_and_files(tmp_path: Path) -> None:
-    answer: list[Any] = ["@@gpubox@@ uv", "uv 0.13.9 (x86_64-unknown-linux-gnu)", "", "@@gpubox@@ =0"]
-    answer += [
-        "@@gpubox@@ files",
-        "absent\t\t\t/x",
-        "",
-        "@@gpubox@@ =0",
-        "@@gpubox@@ venv",
-        "absent",
-        "",
-        "@@gpubox@@ =0",
-        "@@gpubox@@ beside",
-        "broken",
-        "",
-        "@@gpubox@@ =0",
-    ]
+    answer = printed(
+        uv="uv 0.13.9 (x86_64-unknown-linux-gnu)\n", files="absent\t\t\t/x\n", venv="absent\n", beside="broken\n"
+    )
     state = PythonEnv().process(answer)
     assert (state.uv, state.files["/x"].kind) == ("0.13.9", "absent")
     assert (state.venv, state.beside) == (Venv("absent"), Venv("broken"))
