@@ -23,6 +23,7 @@ from typing import Any
 
 READY, NOT_READY, CANNOT_TELL = 0, 1, 2
 POLL_S = 1.0
+DYING_LOOKS = 15
 PROC = Path("/proc")
 LONG_PROMPT_CHARACTERS = 8000
 TEXT = "The sea is wide and blue, and the wind moves the waves along the shore where people walk in the evening. "
@@ -209,13 +210,24 @@ def _follow(arguments: Arguments, began: float) -> int:
     if cause is None:
         _event("ready", began)
         return READY
-    if decision.todo == "ask":  # a server that died over a request: its unit says why
-        decision = decide(decision.progress, _look(arguments, log, began))
+    if decision.todo == "ask":
+        decision = _afterwards(decision.progress, log, began)
         cause = f"{cause}; {decision.cause}" if decision.todo == "failed" else cause
     telling = [_masked(arguments, line) for _, line in decision.progress.telling]
     last = [_masked(arguments, line) for line in log.last(arguments.log_lines)]
     _event("failed", began, cause=_masked(arguments, cause), telling=telling, log=last)
     return NOT_READY
+
+
+def _afterwards(progress: Progress, log: "_Log", began: float) -> Decision:
+    """What became of a server that gave no good answer: that it died over it is seen only a moment later."""
+    for _ in range(DYING_LOOKS):
+        decision = decide(progress, _look(progress.arguments, log, began))
+        if decision.todo != "wait":
+            break
+        progress = decision.progress
+        time.sleep(POLL_S)
+    return decision
 
 
 def _look(arguments: Arguments, log: "_Log", began: float) -> Look:

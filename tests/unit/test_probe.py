@@ -233,6 +233,7 @@ def unit(active: str, sub: str, result: str, box: Path) -> None:
 def run(arguments: dict[str, Any] | list[str], path: Path, proc: str = "/nowhere") -> tuple[int, list[dict[str, Any]]]:
     """As the box runs it; by default nobody can be seen to listen."""
     script = Path(probe.__file__).read_text().replace('Path("/proc")', f"Path({proc!r})")
+    script = script.replace("POLL_S = 1.0", "POLL_S = 0.01")
     command = [sys.executable, "-I", "-c", script]
     environment = {"PATH": f"{path}:/usr/bin:/bin"}
     done = subprocess.run(command, input=json.dumps(arguments), capture_output=True, text=True, env=environment)
@@ -280,6 +281,17 @@ def test_a_server_that_is_healthy_but_no_good(
     assert events[-1]["telling"] == ["Load weight begin"]
     assert re.search(cause, events[-1]["cause"]), events[-1]
     assert events[-1]["log"][:2] == ["INFO: hello", "Load weight begin"]
+
+
+def test_a_server_that_dies_over_a_request_is_looked_at_until_systemd_has_noticed(server: Server, box: Path) -> None:
+    server.health, server.answers = [200, 503], [(500, {})]
+    unit("activating", "auto-restart", "exit-code", box)
+    earlier = f"sed 's/=activating/=active/; s/=auto.*/=running/' {box}/unit"
+    late = f"echo x >>{box}/looks; test $(wc -l <{box}/looks) -gt 4 || {{ {earlier}; exit; }}"
+    (box / "systemctl").write_text(f"#!/bin/sh\n{late}\ncat {box}/unit\n")
+    code, events = run({"url": server.url, "model": "m", "unit": "u"}, box)
+    assert code == probe.NOT_READY
+    assert re.search("HTTP 500.*; the server ended and systemd is about to start it again", events[-1]["cause"])
 
 
 def test_one_look_at_a_server_that_is_not_there(box: Path) -> None:
