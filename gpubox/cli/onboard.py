@@ -56,9 +56,7 @@ def command(address: str, **given: Any) -> None:
     adopted = _adopted(looked, given, console)
     found = findings(name, looked.box, looked.above)
     seen = source(looked.box, looked.above)
-    listed = proposals(
-        looked.data(), looked.box.facts(seen), silent(looked.box, looked.above), looked.choice, seen.stand_in
-    )
+    listed = proposals(looked.data(), looked.box.facts(seen), silent(looked.box, looked.above), seen)
     if not given["as_json"]:
         _print(found, listed, console)
     profile = _profile(listed, adopted, given, name)

@@ -17,8 +17,7 @@ from gpubox.facts.venv import PythonEnv
 from gpubox.facts.weights import Weights
 from gpubox.hypervisor import nodes
 from gpubox.inventory import Box
-from gpubox.nccl.choose import choose
-from gpubox.onboard import probe
+from gpubox.onboard import links, probe
 from gpubox.onboard.state import Box as Seen
 from gpubox.rules.finding import Finding
 from gpubox.server.service import UNIT, service_of, weights_of
@@ -125,16 +124,13 @@ def _devices(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
 def _nccl(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     if box.stack.device == "cpu" or len(seen.gpus.cards) < 2:
         return Check(box.name, "nccl", "pass", "not needed: no server over several cards")
-    choice = choose(seen.where.place, seen.gpus.links, seen.gpus.p2p, [card.index for card in seen.gpus.cards])
+    choice, wrong = links.compared(box, seen.facts(), seen.gpus)
     if choice.open:
         return Check(box.name, "nccl", "unknown", f"not known: {choice.open}", "links between the cards", "")
-    theirs = box.profile.environment
-    wrong = [f"{k}={theirs.get(k, '(not set)')}" for k, value in choice.environment.items() if theirs.get(k) != value]
     if not wrong:
-        return Check(box.name, "nccl", "pass", " ".join(f"{k}={v}" for k, v in choice.environment.items()))
-    wanted = " ".join(f"{key}={value}" for key, value in choice.environment.items())
-    why = "; ".join(reason.why for reason in choice.reasons)
-    return Check(box.name, "nccl", "warn", f"the profile has {', '.join(wrong)}", f"{wanted}: {why}", "measure both")
+        return Check(box.name, "nccl", "pass", choice.words or "not needed: the server uses one card")
+    found = f"the profile has {', '.join(wrong)}"
+    return Check(box.name, "nccl", "warn", found, f"{choice.words}: {choice.why}", "measure both (gpubox bench)")
 
 
 def _apt(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:

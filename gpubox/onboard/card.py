@@ -83,12 +83,7 @@ def _links(seen: Gpus, choice: Choice) -> Iterator[tuple[str, str]]:
         return
     yield "links", _counted(seen.links)
     yield "peer-to-peer", f"{_counted(seen.p2p)} (as the driver says; not measured)"
-    settings = [
-        *(f"{key}={value}" for key, value in choice.environment.items()),
-        *(f"--{flag}" for flag in choice.flags),
-    ]
-    why = "; ".join(dict.fromkeys(reason.why for reason in choice.reasons))
-    yield "NCCL", f"{' '.join(settings)}: {why}" if settings else f"cannot tell: {choice.open}"
+    yield "NCCL", f"{choice.words}: {choice.why}" if choice.words else f"cannot tell: {choice.open}"
 
 
 def _counted(matrix: Matrix | None) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 from gpubox import inventory, profile, rules
 from gpubox.inventory import Box
-from gpubox.nccl.choose import Choice
+from gpubox.onboard import links
+from gpubox.onboard.state import Gpus
 from gpubox.rules import context
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Finding, UnknownError
@@ -34,27 +35,22 @@ class Proposal:
     """Everybody who reaches the address may use it, unless the box's data says that nobody else does."""
 
 
-def proposals(
-    data: Mapping[str, Any], facts: BoxFacts, silent: str, choice: Choice, practice: bool = False
-) -> list[Proposal]:
+def proposals(data: Mapping[str, Any], facts: BoxFacts, silent: str, seen: Gpus) -> list[Proposal]:
     """All profiles, those that fit first.
 
     + data: what the inventory will say of the box, without its profile
     + silent: why no program can use the cards; empty: nothing
-    + choice: settings for communication that follow from the machine
-    + practice: the machine's cards are stand-ins
+    + seen: the cards, and the links between them
     """
-    judged = [_judge(name, data, facts, silent, choice, practice) for name in profile.names()]
+    judged = [_judge(name, data, facts, silent, seen) for name in profile.names()]
     return sorted(judged, key=lambda one: (not one.fits, -one.weight, len(one.notes), one.profile))
 
 
-def _judge(
-    name: str, data: Mapping[str, Any], facts: BoxFacts, silent: str, choice: Choice, practice: bool
-) -> Proposal:
+def _judge(name: str, data: Mapping[str, Any], facts: BoxFacts, silent: str, seen: Gpus) -> Proposal:
     wish = profile.load(name)
     if wish.status == "history":
         return Proposal(name, wish.summary, False, ("a recorded deployment, kept to be compared with",))
-    if wish.purpose == "practice" and not practice:
+    if wish.purpose == "practice" and not seen.stand_in:
         return Proposal(name, wish.summary, False, ("for the practice machine",))
     box = inventory.box_of("this", {**data, "profile": name}, f"profile {name}")
     found = rules.check(box, facts)
@@ -65,7 +61,7 @@ def _judge(
         return Proposal(name, wish.summary, False, tuple(against))
     notes = [f"{one.rule}: {one.found}" for one in found if one.severity in {"unknown", "warning", "error"}]
     why, weight = _arithmetic(box, facts)
-    return Proposal(name, wish.summary, True, (why,), (*notes, *_differing(box, choice)), weight, _is_open(found))
+    return Proposal(name, wish.summary, True, (why,), (*notes, *_differing(box, facts, seen)), weight, _is_open(found))
 
 
 def _is_open(found: Iterable[Finding]) -> bool:
@@ -87,11 +83,9 @@ def _arithmetic(box: Box, facts: BoxFacts) -> tuple[str, float]:
         return f"nothing speaks against it; its memory cannot be computed: {error.found}", 0.0
 
 
-def _differing(box: Box, choice: Choice) -> list[str]:
-    """What the profile sets otherwise than the machine's links ask for."""
+def _differing(box: Box, facts: BoxFacts, seen: Gpus) -> list[str]:
+    """What the profile sets otherwise than the links between the cards that it uses ask for."""
     if box.stack.device == "cpu":
         return []
-    theirs = box.profile.environment
-    wrong = [f"{k}={theirs.get(k, '(not set)')}" for k, value in choice.environment.items() if theirs.get(k) != value]
-    wanted = " ".join(f"{key}={value}" for key, value in choice.environment.items())
-    return [f"sets {', '.join(wrong)}; the links between these cards ask for {wanted}"] if wrong else []
+    choice, wrong = links.compared(box, facts, seen)
+    return [f"sets {', '.join(wrong)}; the links between these cards ask for {choice.words}"] if wrong else []

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from gpubox.facts.answers import Answer
-from gpubox.nccl.choose import choose
 from gpubox.onboard import probe, questions
 from gpubox.onboard.findings import findings, silent
 from gpubox.onboard.proposals import Proposal, proposals
@@ -14,9 +13,7 @@ from tests.unit import simulated
 
 
 def proposed(box: Box) -> dict[str, Proposal]:
-    cards = [card.index for card in box.gpus.cards]
-    choice = choose(box.where.place, box.gpus.links, box.gpus.p2p, cards)
-    listed = proposals({"ssh_hostname": "192.0.2.21"}, box.facts(), silent(box, None), choice)
+    listed = proposals({"ssh_hostname": "192.0.2.21"}, box.facts(), silent(box, None), box.gpus)
     return {one.profile: one for one in listed}
 
 
@@ -28,6 +25,11 @@ def test_eight_cards_in_a_container_get_the_profile_made_for_them() -> None:
     assert "weights" in listed["glm-5-nvfp4"].reasons[0]
     assert not listed["glm-5-nvfp4-vm"].fits
     assert [one.rule for one in findings("box", box, None)] == ["box-hypervisor"]
+
+
+def test_a_profile_for_one_card_needs_no_settings_between_cards() -> None:
+    listed = proposed(simulated.box("rtx-pro-6000-x8", "bare"))
+    assert [note for note in listed["qwen3-8b-24gb"].notes if "NCCL" in note] == []
 
 
 def test_one_card_of_24_gb_in_a_vm_gets_the_small_model() -> None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from gpubox.nccl.levels import DEFAULT, LEVELS, rank
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
 
-_LEVELS = ["LOC", "NVL", "PIX", "PXB", "PHB", "SYS"]
 _FUSION = ("enable-flashinfer-allreduce-fusion", "flashinfer-allreduce-fusion-backend")
 
 
@@ -80,7 +80,7 @@ def vm(c: Context) -> Iterator[Told]:
     if c.environment.get("NCCL_P2P_DISABLE") == "1":
         return
     level = _level(c)
-    if level is None or level > _LEVELS.index("PHB"):
+    if level is None or level > LEVELS.index("PHB"):
         found = f"NCCL_P2P_LEVEL={c.environment.get('NCCL_P2P_LEVEL', '')} in a VM lets NCCL use peer-to-peer"
         yield Told(found, "NCCL_P2P_DISABLE=1", "set it")
     else:
@@ -98,7 +98,7 @@ def level(c: Context) -> Iterator[Told]:
     """A word, or an old-style number."""
     given = c.environment.get("NCCL_P2P_LEVEL")
     if given and _level(c) is None:
-        yield Told(f"NCCL_P2P_LEVEL={given}", f"one of: {', '.join(_LEVELS)}, or 0 to 5", "correct it")
+        yield Told(f"NCCL_P2P_LEVEL={given}", f"one of: {', '.join(LEVELS)}, or a number", "correct it")
 
 
 @rule(
@@ -123,8 +123,5 @@ def measured(c: Context) -> Iterator[Told]:
 
 
 def _level(c: Context) -> int | None:
-    """Rank in _LEVELS; the default is about PXB; None: not a level."""
-    given = c.environment.get("NCCL_P2P_LEVEL", "PXB").upper()
-    if given in _LEVELS:
-        return _LEVELS.index(given)
-    return int(given) if given.isdecimal() and int(given) < len(_LEVELS) else None
+    """Rank in LEVELS; None: not a level."""
+    return rank(c.environment.get("NCCL_P2P_LEVEL", DEFAULT))
