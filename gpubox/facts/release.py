@@ -30,6 +30,8 @@ class Releases:
     releases: tuple[dict[str, Any], ...] = ()
     """Each with digest, venv, revision, made_from, files (digests), argv, environment (lines, secrets taken out), probe
     (its arguments), verified (time or None)."""
+    superfluous: tuple[str, ...] = ()
+    """Folders of releases and venvs that nothing runs from and nothing goes back to, as a refused run leaves them."""
 
     def named(self, name: str) -> str:
         """The digest that `current`, `previous` or the beginning of a digest means. Error: none, or several."""
@@ -71,6 +73,7 @@ def parse(line: str) -> Releases:
     """What switch.py printed. Error: CannotTellError for anything else."""
     try:
         found = json.loads(line)
-        return Releases(**{**found, "releases": tuple(found.get("releases", ()))})
+        lists = {name: tuple(found.get(name, ())) for name in ("releases", "superfluous")}
+        return Releases(**{**found, **lists})
     except (ValueError, TypeError, LookupError) as error:
         raise CannotTellError(f"the releases of the box could not be read: {line[-300:]!r}") from error

@@ -43,16 +43,19 @@ class Wanted:
 @operation()
 def ready(wanted: Wanted, look: Callable[[], ServiceState], answer: Callable[[], dict[str, Any]]) -> Commands:
     """
-    Nothing to do when the release answers and has been found good; else wait for it, with progress, and find out.
+    Nothing to do when the release answers and has been found good, but to remove what runs that were refused have left;
+    else wait for it, with progress, and find out.
 
     + wanted: the release and what it is asked
     + look: gives the ServiceState of the host
     + answer: gives the probe's last event after one look
     """
-    if answer()["event"] == "ready" and look().releases.is_verified(wanted.digest):
-        host.noop("the server answers")
+    if answer()["event"] != "ready" or not look().releases.is_verified(wanted.digest):
+        yield FunctionCommand(_conclude, (wanted, look), {})
         return
-    yield FunctionCommand(_conclude, (wanted, look), {})
+    host.noop("the server answers")
+    if look().releases.superfluous:
+        yield FunctionCommand(_tidy, (wanted, look), {})
 
 
 def wait(host: Host, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +90,12 @@ def _conclude(state: State, host: Host, wanted: Wanted, look: Callable[[], Servi
         logger.error(f"{host.print_prefix}{error}")
     _say(host, watch.end(host))
     return False
+
+
+def _tidy(state: State, host: Host, wanted: Wanted, look: Callable[[], ServiceState]) -> bool:
+    logger.info(f"{host.print_prefix}removing {', '.join(look().releases.superfluous)}: nothing goes back to them")
+    act(host, "prune", wanted.on_box)
+    return True
 
 
 def _back(host: Host, wanted: Wanted) -> None:

@@ -112,22 +112,14 @@ def rollback(arguments: Arguments) -> None:
 
 def prune(arguments: Arguments) -> None:
     """Remove what nothing runs from and nothing goes back to."""
-    linked = {_target(arguments.link("current")), _target(arguments.link("previous"))}
-    older = [digest for digest in _verified_ones(arguments) if digest not in linked]
-    kept = linked | set(older[: arguments.keep])
-    venvs = {_about(arguments, digest).get("venv") for digest in kept if digest}
-    for path in _folders(arguments.releases):
-        if path.name not in kept:
-            _mark(arguments, path.name).unlink(missing_ok=True)
-            _remove_folder(path)
-    for path in _folders(Path(arguments.root) / "venvs"):
-        if path.name not in venvs:
-            _remove_folder(path)
+    for path in _superfluous(arguments):
+        _mark(arguments, path.name).unlink(missing_ok=True)
+        _remove_folder(path)
 
 
 def state(arguments: Arguments) -> dict[str, Any]:
     """What is there. `unit`: the release whose unit systemd has; `runs`: the release that the process was started from;
-    `linked`: whether the link to the venv is that of the current release."""
+    `linked`: whether the link to the venv is that of the current release; `superfluous`: what `prune` would remove."""
     loaded, current = _unit_path(arguments), _target(arguments.link("current"))
     names = [path.name for path in _folders(arguments.releases) if _about(arguments, path.name)]
     names = [name for name in names if not name.endswith(GOING)]
@@ -139,6 +131,7 @@ def state(arguments: Arguments) -> dict[str, Any]:
         "runs": _running(arguments),
         "linked": not arguments.venv_link or (link.is_symlink() and link.readlink() == _venv(arguments, current)),
         "releases": [_described(arguments, name) for name in sorted(names)],
+        "superfluous": [path.name for path in _superfluous(arguments)],
     }
 
 
@@ -164,6 +157,16 @@ def main(words: list[str]) -> int:
         print(error, file=sys.stderr)
         return CANNOT_TELL
     return DONE
+
+
+def _superfluous(arguments: Arguments) -> list[Path]:
+    """Folders of releases, then of venvs."""
+    linked = {_target(arguments.link("current")), _target(arguments.link("previous"))}
+    older = [digest for digest in _verified_ones(arguments) if digest not in linked]
+    kept = linked | set(older[: arguments.keep])
+    venvs = {_about(arguments, digest).get("venv") for digest in kept if digest}
+    found = [path for path in _folders(arguments.releases) if path.name not in kept]
+    return found + [path for path in _folders(Path(arguments.root) / "venvs") if path.name not in venvs]
 
 
 def _make_current(arguments: Arguments, digest: str) -> None:
