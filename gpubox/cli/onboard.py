@@ -15,33 +15,37 @@ from gpubox.errors import GpuboxError
 from gpubox.onboard import adoption, card, files, probe, secrets
 from gpubox.onboard.adoption import Adopted
 from gpubox.onboard.findings import findings, silent, source
+from gpubox.onboard.login import login
 from gpubox.onboard.plan import Looked, Target, changes, container_of
 from gpubox.onboard.proposals import Proposal, proposals
 from gpubox.onboard.show import hanging
 from gpubox.rules.finding import Finding
 
+_FILE = click.Path(exists=True, dir_okay=False, resolve_path=True)
+"""Whole, for it is written down: the inventory is used from other folders too."""
+
 
 @click.command()
 @click.argument("address")
-@click.option("--via", metavar="ADDRESS", help="The hypervisor that holds the box as a container.")
+@click.option("--via", metavar="ADDRESS", help="The hypervisor that holds the box as a container; same login and key.")
 @click.option("--name", help="What to call the box. Default: its host name.")
 @click.option("--user", default="root", show_default=True, help="Login; other than root: with sudo without a password.")
-@click.option("--port", type=click.IntRange(1, 65535), help="Of ssh.")
-@click.option("--key", type=click.Path(exists=True, dir_okay=False), help="Private key of ssh.")
-@click.option("--known-hosts", type=click.Path(dir_okay=False), help="Default: ~/.ssh/known_hosts.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Of the box's ssh.")
+@click.option("--key", type=_FILE, help="Private key of ssh.")
+@click.option("--known-hosts", type=click.Path(dir_okay=False, resolve_path=True), help="Default: ~/.ssh/known_hosts.")
 @click.option("--profile", help="What to serve. Asked; default: the first that fits.")
 @click.option("--adopt/--no-adopt", default=None, help="Make a running server a profile. Asked; default: yes.")
 @click.option("--profile-name", help="Name of the adopted profile. Default: the box's.")
 @click.option("--stack", help="Move an adopted server to this stack. Default: one of its own release.")
 @click.option("--private-network", is_flag=True, help="Nobody else reaches a server that has no API key. Asked.")
 @click.option("--cuda-source", metavar="URL", help="Mirror of NVIDIA's packages.")
-@click.option("--cuda-keyring", type=click.Path(exists=True, dir_okay=False), help="Its cuda-keyring package.")
+@click.option("--cuda-keyring", type=_FILE, help="Its cuda-keyring package.")
 @click.option("--inventory", "path", type=click.Path(path_type=Path), help="To write to. Default: inventory/NAME.py.")
 @click.option("--yes", is_flag=True, help="Write without asking; every question takes its default.")
 @click.option("--dry", is_flag=True, help="Look and propose; write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One object: card, findings, proposals, files. Asks nothing.")
 def command(address: str, **given: Any) -> None:
-    """Look at the machine at ADDRESS, propose what it can serve, and write an inventory for it.
+    """Look at the machine at ADDRESS ([USER@]HOST[:PORT]), propose what it can serve, and write an inventory for it.
 
     Looking changes nothing there. Files are shown as a diff first and never written over what is there.
     Without a terminal nothing is asked, and nothing written but with --yes.
@@ -72,20 +76,18 @@ def command(address: str, **given: Any) -> None:
 
 
 def _look(address: str, given: dict[str, Any]) -> Looked:
-    connection = {
-        **({"ssh_user": given["user"], "_sudo": True} if given["user"] != "root" else {}),
-        **({"ssh_port": given["port"]} if given["port"] else {}),
-        **({"ssh_key": given["key"]} if given["key"] else {}),
-        **({"ssh_known_hosts_file": given["known_hosts"]} if given["known_hosts"] else {}),
-    }
+    keys = {"ssh_key": given["key"], "ssh_known_hosts_file": given["known_hosts"]}
+    told = {key: value for key, value in keys.items() if value}
+    here = login(address, given["user"], given["port"], told)
+    via = login(given["via"], given["user"], None, told) if given["via"] else None
     with ThreadPoolExecutor() as pool:
-        asked = pool.submit(probe.box, address, connection)
-        above = pool.submit(probe.hypervisor, given["via"], connection).result() if given["via"] else None
+        asked = pool.submit(probe.box, here.address, here.connection)
+        above = pool.submit(probe.hypervisor, via.address, via.connection).result() if via else None
         box = asked.result()
     origin = {"uri": given["cuda_source"], "keyring": given["cuda_keyring"]}
     cuda = {"source": {key: value for key, value in origin.items() if value}} if any(origin.values()) else {}
-    target = Target(given["name"] or box.hostname, address, connection, given["via"], cuda)
-    container = container_of(address, box, above) if above and above.kind else None
+    target = Target(given["name"] or box.hostname, here, via, cuda)
+    container = container_of(here.address, box, above) if above and above.kind else None
     return Looked(target, box, above, container)
 
 
@@ -150,8 +152,8 @@ def _write(
         return []
     target = looked.target
     if adopted and (adopted.api_key or adopted.hub_token):
-        pid = looked.box.by_hand[0].pid
-        wanted = [*secrets.fetch(target.address, target.connection, target.name, pid, adopted.hub_token), *wanted]
+        pid, here = looked.box.by_hand[0].pid, target.login
+        wanted = [*secrets.fetch(here.address, here.connection, target.name, pid, adopted.hub_token), *wanted]
     before = {change.path: change.before for change in wanted}
     for change in wanted:
         files.write(change)

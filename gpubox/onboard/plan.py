@@ -12,6 +12,7 @@ from gpubox.nccl.choose import Choice, choose
 from gpubox.onboard import files, secrets
 from gpubox.onboard.adoption import Adopted, profile_text
 from gpubox.onboard.findings import source
+from gpubox.onboard.login import Login
 from gpubox.onboard.state import Box, Container, Hypervisor
 
 
@@ -20,11 +21,9 @@ class Target:
     """Who is onboarded, and how it is reached."""
 
     name: str
-    address: str
-    connection: Mapping[str, Any]
-    """pyinfra's data for both hosts: ssh_user, ssh_key, ..."""
-    via: str | None = None
-    """Address of the hypervisor."""
+    login: Login
+    via: Login | None = None
+    """Of the hypervisor."""
     cuda: Mapping[str, Any] = field(default_factory=dict)
     """The box's `cuda` settings that differ from the defaults."""
 
@@ -47,22 +46,23 @@ class Looked:
     def data(self) -> dict[str, Any]:
         """What the inventory says of the box, without its profile."""
         target, values = self.target, dict[str, Any]()
-        values["ssh_hostname"] = target.address
+        values["ssh_hostname"] = target.login.address
         if self.above is not None and self.container is not None:
             values["hypervisor"] = self.above.hostname
             # a first run may restart it for its devices, unless something serves there already
             serving = {"allow_restart": False} if self.box.by_hand else {}
             values["container"] = {"kind": self.above.kind, "name": self.container.name, **serving}
-        return {**values, **({"cuda": dict(target.cuda)} if target.cuda else {}), **target.connection}
+        return {**values, **({"cuda": dict(target.cuda)} if target.cuda else {}), **target.login.connection}
 
     def hypervisor_data(self) -> tuple[str, dict[str, Any]] | None:
         """Name and data of the hypervisor for the inventory; None: there is none."""
-        if self.above is None:
+        via = self.target.via
+        if self.above is None or via is None:
             return None
         return self.above.hostname, {
-            "ssh_hostname": self.target.via,
+            "ssh_hostname": via.address,
             "kind": self.above.kind,
-            **self.target.connection,
+            **via.connection,
         }
 
 

@@ -92,6 +92,15 @@ def test_a_profile_that_is_none_leaves_nothing_behind(call: Call, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_port_of_the_box_is_not_the_hypervisors(call: Call, tmp_path: Path) -> None:
+    result = call(BIG, "--via", "ops@192.0.2.1", "--port", "2222", "--yes", "--json", "--private-network")
+    assert result.exit_code == 0, result.output
+    found = inventory.load(tmp_path / "box.py")
+    assert dict(found.box("box").connection)["ssh_port"] == 2222
+    above = dict(found.hypervisors["pve"].connection)
+    assert (above["ssh_hostname"], above["ssh_user"], "ssh_port" in above) == ("192.0.2.1", "ops", False)
+
+
 def test_two_servers_by_hand_are_a_question(call: Call) -> None:
     server = Server(1, ["python3", "-m", "sglang.launch_server"], {}, [], [], "", "/", "", "", "0.5.23", "2.14.1")
     result = call(replace(SMALL, servers=[server, replace(server, pid=2)]), "--yes")
