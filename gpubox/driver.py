@@ -32,6 +32,9 @@ KERNEL_PACKAGES = (
     "linux-objects-nvidia*",
 )
 """What brings kernel modules, or pulls them in (https://github.com/NVIDIA/ansible-role-nvidia-driver/issues/60)."""
+NO_KERNEL = ("nvidia-driver-cuda", "nvidia-driver-libs", "nvidia-kernel-common*")
+"""What is named like those and is userland: NVIDIA's compute-only package for Debian, and what Ubuntu's and NVIDIA's
+libnvidia-compute depend on (https://packages.ubuntu.com/jammy/libnvidia-compute-590)."""
 USERLAND = (
     "nvidia-*",
     "libnvidia-*",
@@ -48,6 +51,13 @@ _PACKAGES = {
     "debian": ("libcuda1", "libnvidia-ml1", "nvidia-smi"),
     "ubuntu": ("libnvidia-compute-{major}", "nvidia-utils-{major}"),
 }
+_NVIDIAS_OWN = {
+    "debian": (560, ("libcuda1", "libnvidia-ml1", "nvidia-driver-cuda")),
+    "ubuntu": (590, ("libnvidia-compute",)),
+}
+"""Since which major version NVIDIA's repository has other names, and which. For Debian nvidia-smi is an empty package
+then, and the program is in the compute-only one; for Ubuntu no name has the branch, and there is no nvidia-utils:
+https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/ (compute-only installation; recent updates)."""
 _OWN_VERSIONS = {"nvidia-persistenced", "nvidia-settings", "nvidia-modprobe", "nvidia-xconfig"}
 _VERSION = re.compile(r"^(?:\d+:)?(\d{3}\.\d+(?:\.\d+)?)(?:-|$)")
 
@@ -70,20 +80,25 @@ def library_version(path: str) -> str:
     return found[1] if found else ""
 
 
-def packages(distribution: str, module: str, chosen: Sequence[str] = ()) -> tuple[str, ...]:
+def packages(distribution: str, origin: str, module: str, chosen: Sequence[str] = ()) -> tuple[str, ...]:
     """Names of the packages to ask for; the rest of the set comes with them.
 
     + distribution: as `debian12`
+    + origin: who packs it: `nvidia` or `distribution` (driver.source)
     + module: version of the kernel module
     + chosen: the box's own list (driver.packages), with {major} for the major version
     """
     family = "ubuntu" if distribution.startswith("ubuntu") else "debian"
-    return tuple(name.format(major=module.partition(".")[0]) for name in (chosen or _PACKAGES[family]))
+    major = module.partition(".")[0]
+    since, renamed = _NVIDIAS_OWN[family]
+    usual = renamed if origin == "nvidia" and int(major) >= since else _PACKAGES[family]
+    return tuple(name.format(major=major) for name in (chosen or usual))
 
 
 def candidates(chosen: Sequence[str] = ()) -> tuple[str, ...]:
     """All names that `packages` may give, before distribution and module are known."""
-    return tuple(chosen) or tuple(name for names in _PACKAGES.values() for name in names)
+    sets = (*_PACKAGES.values(), *(names for _, names in _NVIDIAS_OWN.values()))
+    return tuple(chosen) or tuple(dict.fromkeys(name for names in sets for name in names))
 
 
 def is_locked(name: str, version: str) -> bool:
@@ -93,7 +108,7 @@ def is_locked(name: str, version: str) -> bool:
 
 def is_kernel_package(name: str) -> bool:
     """Whether it brings kernel modules or pulls them in."""
-    return any(fnmatch(name, pattern) for pattern in KERNEL_PACKAGES)
+    return _is_like(name, KERNEL_PACKAGES) and not _is_like(name, NO_KERNEL)
 
 
 def choose(offers: Mapping[str, Sequence[str]], names: Sequence[str], module: str) -> str | None:
@@ -111,7 +126,7 @@ def pins(module: str, names: Sequence[str], in_container: bool) -> str:
     away = f"Package: {' '.join(KERNEL_PACKAGES)}\nPin: release *\nPin-Priority: -1\n\n" if in_container else ""
     return (
         f"# Written by gpubox (driver). The kernel module is {module}.\n"
-        f"Package: {' '.join(names)}\n{exact}\n{away}Package: {' '.join(USERLAND)}\n{exact}"
+        f"Package: {' '.join([*names, *NO_KERNEL])}\n{exact}\n{away}Package: {' '.join(USERLAND)}\n{exact}"
     )
 
 
@@ -135,3 +150,7 @@ def debian_sources(present: Iterable[Source]) -> str:
         if (uri, suite) not in whole
     ]
     return "# Written by gpubox (driver.source).\n" + "\n".join(stanzas) if stanzas else ""
+
+
+def _is_like(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)

@@ -84,8 +84,9 @@ class Driver(Model):
     """`nvidia`: the repository of cuda.source, NVIDIA's own or a mirror. `distribution`: the box's own (with Debian's
     non-free). `run`: one of `runs`. `none`: somebody else puts it there; it is only compared with the kernel module."""
     packages: list[str] = Field(default_factory=list)
-    """Packages to ask for, with {major} for the driver's major version; empty: libcuda1, libnvidia-ml1, nvidia-smi on
-    Debian, libnvidia-compute-{major}, nvidia-utils-{major} on Ubuntu. What they need comes along."""
+    """Packages to ask for, with {major} for the driver's major version. Empty: on Debian libcuda1, libnvidia-ml1 and
+    what has nvidia-smi (nvidia-driver-cuda of NVIDIA since 560, else nvidia-smi); on Ubuntu libnvidia-compute-{major}
+    and nvidia-utils-{major} (of NVIDIA since 590: libnvidia-compute). What they need comes along."""
     runs: list[RunFile] = Field(default_factory=list)
     """NVIDIA's installers; the one of the kernel module's version is taken."""
 

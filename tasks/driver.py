@@ -25,7 +25,13 @@ def driver(box: Box) -> None:
                 non_free(name="Debian's non-free", apt=partial(read, AptFact, keyrings=()), look=look)
             else:
                 uris = [cuda.repository(box.settings.cuda.source.uri, look().distribution)]
-            userland(name="Userland of the kernel module's version", chosen=wish.packages, uris=uris, look=look)
+            userland(
+                name="Userland of the kernel module's version",
+                origin=origin,
+                chosen=wish.packages,
+                uris=uris,
+                look=look,
+            )
             held(name="Held", look=look)
         case "run":
             run_file(name="Userland from NVIDIA's installer", files=wish.runs, look=look)

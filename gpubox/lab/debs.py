@@ -17,6 +17,7 @@ class Deb:
     version: str
     summary: str
     depends: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
     architecture: str = "amd64"
     trees: dict[str, Path] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Deb:
             "Section": "devel",
             "Priority": "optional",
             "Depends": ", ".join(self.depends),
+            "Replaces": ", ".join(self.replaces),
             "Description": f"{self.summary}\n STAND-IN of the gpubox practice machine for NVIDIA's package.",
         }
         return "".join(f"{key}: {value}\n" for key, value in fields.items() if value)

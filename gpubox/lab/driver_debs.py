@@ -1,7 +1,8 @@
 """NVIDIA's driver packages as the lab stands them in: the userland's names and exact dependencies, and no driver.
 
 Each described hardware's version is on offer, and a newer one that fits none: apt's own choice is the wrong one, as in
-the field. The packages that bring kernel modules are there too, so that they can be seen to stay away.
+the field. The packages that bring kernel modules are there too, so that they can be seen to stay away. nvidia-smi is
+an empty package, and nvidia-driver-cuda has the program, as in NVIDIA's repository since 560.
 """
 
 from pathlib import Path
@@ -38,13 +39,15 @@ def _of(version: str) -> list[Deb]:
         _library("libnvidia-ptxjitcompiler1", "libnvidia-ptxjitcompiler.so", version),
         _library("libnvidia-ml1", "libnvidia-ml.so", version),
         Deb(
-            "nvidia-smi",
+            "nvidia-driver-cuda",
             full,
-            "NVIDIA System Management Interface",
-            (f"libnvidia-ml1 (= {full})",),
+            "NVIDIA driver for compute alone",
+            (f"libcuda1 (= {full})", f"libnvidia-ml1 (= {full})"),
+            replaces=("nvidia-smi",),
             texts={"/usr/bin/nvidia-smi": smi},
             executables=frozenset({"/usr/bin/nvidia-smi"}),
         ),
+        Deb("nvidia-smi", full, "NVIDIA transitional package, empty", (f"nvidia-driver-cuda (= {full})",)),
         kernel,
         driver,
         Deb("cuda-drivers", full, "NVIDIA driver meta-package", (f"nvidia-driver (= {full})",)),

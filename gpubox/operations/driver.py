@@ -42,13 +42,14 @@ def non_free(apt: Callable[[], AptState], look: Callable[[], DriverState]) -> Co
 
 
 @operation()
-def userland(chosen: Sequence[str], uris: Sequence[str], look: Callable[[], DriverState]) -> Commands:
+def userland(origin: str, chosen: Sequence[str], uris: Sequence[str], look: Callable[[], DriverState]) -> Commands:
     """
     Install the packages of the driver in the kernel module's version, and pin the whole set to it.
 
     Nothing is touched but the package lists unless apt offers that version and its resolver agrees.
 
-    + chosen: names, with {major} for the major version; empty: the distribution's
+    + origin: who packs it: `nvidia` or `distribution`
+    + chosen: names, with {major} for the major version; empty: those of gpubox.driver.packages
     + uris: sources that must be readable for it
     + look: gives the DriverState of the host
     """
@@ -56,7 +57,7 @@ def userland(chosen: Sequence[str], uris: Sequence[str], look: Callable[[], Driv
     if state.module is None:
         logger.warning(f"{host.print_prefix}{_NO_MODULE}")
         return
-    names = driver.packages(state.distribution, state.module, chosen)
+    names = driver.packages(state.distribution, origin, state.module, chosen)
     if not state.locked and not mismatches(state):
         # of NVIDIA's installer, or mounted: it fits, and packages would be put over it
         yield from _pinned(state, names)

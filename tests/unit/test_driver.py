@@ -76,15 +76,20 @@ def test_the_exact_version_or_none(offers: dict[str, list[str]], module: str, ch
 
 
 @pytest.mark.parametrize(
-    ("distribution", "chosen", "names"),
+    ("distribution", "origin", "module", "chosen", "names"),
     [
-        ("debian12", [], NAMES),
-        ("ubuntu24.04", [], ("libnvidia-compute-590", "nvidia-utils-590")),
-        ("debian13", ["nvidia-driver-cuda", "libcuda1"], ("nvidia-driver-cuda", "libcuda1")),
+        ("debian12", "distribution", "535.261.03", [], NAMES),
+        ("debian13", "distribution", "570.124.06", [], NAMES),
+        ("debian12", "nvidia", "550.54.14", [], NAMES),
+        ("debian12", "nvidia", "570.124.06", [], ("libcuda1", "libnvidia-ml1", "nvidia-driver-cuda")),
+        ("ubuntu24.04", "distribution", "590.48.01", [], ("libnvidia-compute-590", "nvidia-utils-590")),
+        ("ubuntu24.04", "nvidia", "580.95.05", [], ("libnvidia-compute-580", "nvidia-utils-580")),
+        ("ubuntu24.04", "nvidia", "590.48.01", [], ("libnvidia-compute",)),
+        ("ubuntu22.04", "distribution", "590.48.01", ["a-{major}", "libcuda1"], ("a-590", "libcuda1")),
     ],
 )
-def test_names(distribution: str, chosen: list[str], names: tuple[str, ...]) -> None:
-    assert driver.packages(distribution, "590.48.01", chosen) == names
+def test_names(distribution: str, origin: str, module: str, chosen: list[str], names: tuple[str, ...]) -> None:
+    assert driver.packages(distribution, origin, module, chosen) == names
 
 
 @pytest.mark.parametrize(
@@ -97,6 +102,10 @@ def test_names(distribution: str, chosen: list[str], names: tuple[str, ...]) -> 
         ("nvidia-open-kernel-dkms", True, False),
         ("libnvidia-ptxjitcompiler1", False, True),
         ("nvidia-persistenced", False, False),
+        ("nvidia-driver", True, False),
+        ("nvidia-driver-590-open", True, False),
+        ("nvidia-driver-cuda", False, True),
+        ("nvidia-kernel-common-590", False, True),
     ],
 )
 @pytest.mark.pain("P13", "P23")
@@ -108,7 +117,8 @@ def test_kinds_of_packages(name: str, kernel: bool, locked: bool) -> None:
 @pytest.mark.pain("P23")
 def test_of_several_records_apt_takes_the_first() -> None:
     text = driver.pins("590.48.01", NAMES, in_container=True)
-    assert text.index("libcuda1 libnvidia-ml1") < text.index("nvidia-kernel*") < text.index("libnvidia-*")
+    assert text.index("libcuda1 libnvidia-ml1") < text.index("nvidia-kernel* ") < text.index("libnvidia-*")
+    assert text.index("nvidia-driver-cuda") < text.index("nvidia-driver* ")
     assert "Pin-Priority: -1" in text
     assert "Pin-Priority: -1" not in driver.pins("590.48.01", NAMES, in_container=False)
 
@@ -207,17 +217,27 @@ def _host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_to_do() -> None:
-    assert texts(operations.userland._inner(chosen=[], uris=[], look=lambda: RIGHT)) == []
+    assert texts(operations.userland._inner(origin="distribution", chosen=[], uris=[], look=lambda: RIGHT)) == []
     assert texts(operations.held._inner(look=lambda: RIGHT)) == []
     assert texts(operations.compared._inner(look=lambda: RIGHT)) == []
-    assert texts(operations.userland._inner(chosen=[], uris=[], look=lambda: replace(RIGHT, module=None))) == []
+    assert (
+        texts(
+            operations.userland._inner(
+                origin="distribution", chosen=[], uris=[], look=lambda: replace(RIGHT, module=None)
+            )
+        )
+        == []
+    )
 
 
 def test_a_userland_that_fits_and_is_of_no_package_stays() -> None:
     installed_by_hand = replace(RIGHT, packages={})
-    assert texts(operations.userland._inner(chosen=[], uris=[], look=lambda: installed_by_hand)) == []
+    assert (
+        texts(operations.userland._inner(origin="distribution", chosen=[], uris=[], look=lambda: installed_by_hand))
+        == []
+    )
     unpinned = replace(installed_by_hand, files={**RIGHT.files, driver.PINS: Entry("absent")})
-    commands = texts(operations.userland._inner(chosen=[], uris=[], look=lambda: unpinned))
+    commands = texts(operations.userland._inner(origin="distribution", chosen=[], uris=[], look=lambda: unpinned))
     assert commands[1] == f"put {driver.PINS}.gpubox-new"
     assert not any("install" in command for command in commands)
 
