@@ -38,6 +38,13 @@ def validated(model: type[M], value: dict[str, Any], where: str) -> M:
         raise GpuboxError(f"{where}: {len(lines)} setting(s) cannot be used\n  " + "\n  ".join(lines)) from error
 
 
+def named(model: type[M], name: str, value: dict[str, Any], path: Path) -> M:
+    """The value of a file as a model whose `name` is the file's and therefore does not stand in it. Errors as above."""
+    if "name" in value:
+        raise GpuboxError(f"{path}: name: unknown key", f"the file's own name: {name}", "take it out")
+    return validated(model, {"name": name, **value}, str(path))
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")  # some editors put a mark before the first letter

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gpubox import paths
-from gpubox.data import Model, read_yaml, validated
+from gpubox.data import Model, named, read_yaml
 from gpubox.errors import GpuboxError
 
 FlagValue = bool | int | float | str | list[str | int | float] | None
@@ -56,7 +56,7 @@ class Profile(Model):
     """One model server's settings."""
 
     name: str
-    """Path below profiles/ without .yaml."""
+    """Path below profiles/ without .yaml; not written in the file."""
     summary: str
     """One line for lists."""
     stack: str
@@ -122,6 +122,7 @@ def load(name: str) -> Profile:
             "inheritance one level deep",
             f"let {name} extend {parent['extends']}, or write the keys out",
         )
+    _checked(str(parent_name), parent)  # its mistakes are told of its own file
     return _checked(name, _merge(parent, value))
 
 
@@ -143,9 +144,12 @@ def _merge(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
         both = parent.get(key, {}), child.get(key, {})
         if all(isinstance(part, dict) for part in both):
             merged[key] = {**both[0], **both[1]}
-    own = {_setting(reason) for reason in child.get("reasons", [])}
+    reasons = child.get("reasons", [])
+    if not isinstance(reasons, list):
+        return merged
+    own = {_setting(reason) for reason in reasons}
     inherited = [reason for reason in parent.get("reasons", []) if _setting(reason) not in own]
-    return {**merged, "reasons": [*inherited, *child.get("reasons", [])]}
+    return {**merged, "reasons": [*inherited, *reasons]}
 
 
 def _setting(reason: Any) -> Any:
@@ -153,4 +157,4 @@ def _setting(reason: Any) -> Any:
 
 
 def _checked(name: str, value: dict[str, Any]) -> Profile:
-    return validated(Profile, {"name": name, **value}, str(paths.profiles() / f"{name}.yaml"))
+    return named(Profile, name, value, paths.profiles() / f"{name}.yaml")

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from gpubox import lockfile, paths, wheels
-from gpubox.data import Model, read_yaml, validated
+from gpubox.data import Model, named, read_yaml
 from gpubox.errors import GpuboxError
 
 LOCAL_LOCK = "local.lock"
@@ -47,6 +47,7 @@ class Stack(Model):
     """What a service runs on. Bad combinations are errors before a host is touched."""
 
     name: str
+    """Its folder below stacks/; not written in the file."""
     summary: str
     sglang: str
     """SGLang's exact version, a key of the catalogue's releases."""
@@ -140,7 +141,7 @@ def load(name: str, locked: bool = True) -> Stack:
     if name not in known:
         raise GpuboxError(f"no stack named {name!r} below {paths.stacks()}", f"one of: {', '.join(known)}")
     path = paths.stacks() / name / "stack.yaml"
-    stack = validated(Stack, {"name": name, **read_yaml(path)}, str(path))
+    stack = named(Stack, name, read_yaml(path), path)
     missing = [file.name for file in stack._lock_files if not file.is_file()]
     if missing and locked:
         message = f"{path} names locks that are not there: {', '.join(missing)}"

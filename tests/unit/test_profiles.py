@@ -120,3 +120,25 @@ def test_inheritance_is_one_level_deep(tmp_path: Path, monkeypatch: pytest.Monke
     assert profile.load("b").flags == {"tp": 1}
     with pytest.raises(GpuboxError, match="let c extend a"):
         profile.load("c")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("extends: a\nsummary: s\nreasons:\n", "reasons: input should be a valid list, found None"),
+        ("extends: a\nsummary: s\nreasons: abc\n", "reasons: input should be a valid list, found 'abc'"),
+        ("extends: a\nsummary: s\nflags: [x]\n", "flags: input should be a valid dictionary"),
+        ("extends: broken\n", "broken.yaml: 1 setting(s) cannot be used\n  purpose: "),
+        ("extends: [a]\n", "no profile named"),
+        ("name: other\nextends: a\n", "name: unknown key"),
+    ],
+)
+def test_a_profile_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:
+    monkeypatch.setitem(os.environ, "GPUBOX_ROOT", str(tmp_path))
+    paths.profiles().mkdir()
+    base = "summary: s\nstack: s\npurpose: latency\nflags: {tp: 1}\n"
+    for name, content in (("a", base), ("broken", base.replace("latency", "fast")), ("x", text)):
+        (paths.profiles() / f"{name}.yaml").write_text(content)
+    with pytest.raises(GpuboxError) as error:
+        profile.load("x")
+    assert told in error.value.message
