@@ -239,10 +239,9 @@ def _belongs(process: Path, unit: str) -> bool:
 
 def _check_whole(arguments: Arguments, digest: str) -> None:
     """The release is there, its files are what its release.json says, and so is its venv."""
-    folder = arguments.releases / digest
-    if not digest or not (folder / "release.json").is_file():
+    folder, about = arguments.releases / digest, _about(arguments, digest)
+    if not digest or not about:
         raise RefusedError(f"there is no release {digest!r} below {arguments.releases}")
-    about = json.loads((folder / "release.json").read_text())
     files = [path for path in folder.iterdir() if not path.name.endswith(".gpubox-new")]  # left by a killed run
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     found.pop("release.json")
@@ -259,20 +258,27 @@ def _venv(arguments: Arguments, digest: str | None) -> Path:
 
 def _described(arguments: Arguments, digest: str) -> dict[str, Any]:
     """A release without secrets."""
-    texts = {name: arguments.releases / digest / name for name in ("argv.json", "environment", "probe.json")}
-    argv, variables, probe = (path.read_text() if path.is_file() else "" for path in texts.values())
+    folder = arguments.releases / digest
+    variables = (folder / "environment").read_text() if (folder / "environment").is_file() else ""
     return {
         **_about(arguments, digest),
-        "argv": json.loads(argv or "[]"),
+        "argv": _json(folder / "argv.json", []),
         "environment": [_SECRET.sub(r"\1=(secret)", line) for line in variables.splitlines() if line[:1] != "#"],
-        "probe": json.loads(probe or "{}"),
+        "probe": _json(folder / "probe.json", {}),
         "verified": _verified_at(arguments, digest),
     }
 
 
 def _about(arguments: Arguments, digest: str) -> dict[str, Any]:
-    path = arguments.releases / digest / "release.json"
-    return {} if not path.is_file() else dict(json.loads(path.read_text()))
+    return dict(_json(arguments.releases / digest / "release.json", {}))
+
+
+def _json(path: Path, otherwise: Any) -> Any:
+    """`otherwise`: it is not there, or damaged; a deploy puts it back."""
+    try:
+        return json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return otherwise
 
 
 def _mark(arguments: Arguments, digest: str) -> Path:
@@ -355,12 +361,10 @@ def _systemctl(*words: str) -> str:
 
 @contextlib.contextmanager
 def _alone(arguments: Arguments) -> Iterator[None]:
+    """Waits: what a killed run has set going on the box stops and starts a server, and ends within systemd's limits."""
     arguments.releases.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (Path(arguments.root) / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RefusedError(f"another run changes {arguments.root}") from None
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from types import FrameType
 from typing import Any
 
@@ -153,7 +154,7 @@ def test_refused_with_the_old_one_serving(box: Box, case: str) -> None:
     assert (after, box.systemd.calls, box.systemd.running) == (before, calls, old)
 
 
-@pytest.mark.parametrize("damage", ["cut", "missing", "extra", "no release.json", "other name"])
+@pytest.mark.parametrize("damage", ["cut", "missing", "extra", "no release.json", "half a release.json", "other name"])
 def test_a_damaged_release_is_refused(box: Box, damage: str) -> None:
     old, new = box.serve("old"), box.made("new")
     folder = box.root / f"releases/{new}"
@@ -165,6 +166,8 @@ def test_a_damaged_release_is_refused(box: Box, damage: str) -> None:
         (folder / "more").touch()
     if damage == "no release.json":
         (folder / "release.json").unlink()
+    if damage == "half a release.json":
+        (folder / "release.json").write_text("{")
     if damage == "other name":
         new = folder.rename(folder.with_name("0" * 16)).name
     with pytest.raises(RefusedError):
@@ -268,6 +271,32 @@ def test_a_systemd_that_fails_is_finished_by_the_next_run(box: Box) -> None:
     box.systemd.broken = ""
     box.do(switch.switch, new)
     assert (box.systemd.running, box.state()["previous"]) == (new, old)
+
+
+def test_what_a_killed_run_set_going_is_waited_for(box: Box) -> None:
+    done: list[str] = []
+
+    def next_run() -> None:
+        with switch._alone(box.arguments):
+            done.append("next")
+
+    with switch._alone(box.arguments):
+        thread = Thread(target=next_run)
+        thread.start()
+        done.append("killed")
+    thread.join()
+    assert done == ["killed", "next"]
+
+
+@pytest.mark.parametrize("file", ["release.json", "argv.json", "probe.json"])
+def test_a_damaged_release_can_still_be_looked_at_and_put_back(box: Box, file: str) -> None:
+    one = box.serve("one")
+    path = box.root / f"releases/{one}/{file}"
+    content = path.read_text()
+    path.write_text("{")
+    assert box.state()["current"] == one
+    path.write_text(content)
+    assert [release["digest"] for release in box.state()["releases"]] == [one]
 
 
 SOURCE = Path(switch.__file__).read_text().splitlines()
