@@ -39,7 +39,8 @@ class Release:
     probe: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of gpubox.server.probe that tell whether it is ready. No part of the digest."""
     made_from: Mapping[str, str] = field(default_factory=dict)
-    """For people: profile, stack, version of gpubox. No part of the digest: another name must not restart a server."""
+    """For people: profile, stack, lock, patches, version of gpubox. No part of the digest: another name must not
+    restart a server, and what is in the venv counts by the venv's digest."""
 
     @property
     def digest(self) -> str:

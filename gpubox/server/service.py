@@ -59,7 +59,7 @@ def service_of(box: Box) -> Service:
         api_key=key,
         revision=_revision(box),
         probe=_probe(box, key is not None),
-        made_from={"profile": box.profile.name, "stack": box.stack.name, "gpubox": version("gpubox")},
+        made_from=_made_from(box),
     )
     files = wish.files()
     return Service(
@@ -118,6 +118,20 @@ def _cache(box: Box) -> str:
     variables = box.profile.environment
     home = variables.get("HF_HOME", "")
     return box.settings.hub.cache or variables.get("HF_HUB_CACHE", "") or (f"{home}/hub" if home else "")
+
+
+def _made_from(box: Box) -> dict[str, str]:
+    """For people: where it comes from, and in words what the venv's digest stands for."""
+    stack = box.stack
+    return {
+        "profile": box.profile.name,
+        "stack": stack.name,
+        "gpubox": version("gpubox"),
+        "lock": sha256(stack.payload()["packages.lock"]).hexdigest()[:16],
+        "python": stack.python,
+        "patches": ", ".join(stack.patches) or "none",
+        "source builds": ", ".join(f"{b.package} {b.version}" for b in stack.source_builds) or "none",
+    }
 
 
 def _revision(box: Box) -> str | None:
