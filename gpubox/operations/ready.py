@@ -15,6 +15,7 @@ from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, watch
 from gpubox.operations.release import act
 from gpubox.server import readiness
+from gpubox.server.probe import FIRST_PHASE
 
 BEAT_S = 5.0
 _JUST_STARTED = {"restarts": 0}
@@ -60,7 +61,7 @@ def ready(wanted: Wanted, look: Callable[[], ServiceState], answer: Callable[[],
 
 def wait(host: Host, arguments: dict[str, Any]) -> dict[str, Any]:
     """The probe's last event: `ready`, `failed`, `cannot-tell`. Phases are shown as they come."""
-    began, phase = time.monotonic(), ["start"]
+    began, phase = time.monotonic(), [FIRST_PHASE]
     beat = gevent.spawn(_beat, host, phase, began)
     last: dict[str, Any] = {"event": "cannot-tell", "cause": "the probe said nothing"}
     try:

@@ -24,6 +24,7 @@ from typing import Any
 READY, NOT_READY, CANNOT_TELL = 0, 1, 2
 POLL_S = 1.0
 DYING_LOOKS = 15
+FIRST_PHASE = "import"
 PROC = Path("/proc")
 LONG_PROMPT_CHARACTERS = 8000
 TEXT = "The sea is wide and blue, and the wind moves the waves along the shore where people walk in the evening. "
@@ -103,7 +104,7 @@ class Progress:
     """What is known so far."""
 
     arguments: Arguments
-    phase: str = "start"
+    phase: str = FIRST_PHASE
     since_s: float = 0
     """When the phase began."""
     restarts: int | None = None
@@ -198,7 +199,7 @@ def _arguments(text: str) -> Arguments:
 def _follow(arguments: Arguments, began: float) -> int:
     log = _Log(arguments.unit)
     decision = Decision("wait", Progress(arguments, restarts=arguments.restarts))
-    _event("phase", began, phase="start")
+    _event("phase", began, phase=FIRST_PHASE)
     while decision.todo == "wait":
         phase = decision.progress.phase
         decision = decide(decision.progress, _look(arguments, log, began))

@@ -4,9 +4,9 @@ from typing import Any
 
 from gpubox.server import verdict
 
-LIMITS_S = {"start": 900.0, "connect": 300.0, "capture": 1500.0, "warm-up": 900.0}
+LIMITS_S = {"import": 900.0, "connect": 300.0, "capture": 1500.0, "warm-up": 900.0}
 """Phase -> seconds. Loading has no limit of its own: 7-8 minutes are usual on 8 cards, more from a cold disk. NCCL that
-cannot connect hangs for ever (start takes Python's imports, 80 s on two busy cores); a capture once ran 36 minutes
+cannot connect hangs for ever (the imports of Python take 80 s on two busy cores); a capture once ran 36 minutes
 without end (sglang#29580); kernels are compiled in the warm-up."""
 
 

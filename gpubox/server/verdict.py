@@ -12,7 +12,6 @@ from pydantic import Field
 from gpubox.data import Model, read_yaml, validated
 
 Kind = Literal["benign", "slow", "fatal"]
-FIRST_PHASE = "import"
 
 
 class Known(Model):
@@ -70,16 +69,6 @@ def judge(log: Iterable[str]) -> list[Finding]:
     found = [Finding(known, first[known.id], counts[known.id]) for known in table().lines if known.id in first]
     kinds = ["fatal", "slow", "benign"]
     return sorted(found, key=lambda finding: kinds.index(finding.known.kind))
-
-
-def phase(log: Iterable[str]) -> str:
-    """How far the start has come: `import`, connect, load, capture, warm-up or ready. It never goes back."""
-    reached = 0
-    for line in log:
-        for number, wanted in enumerate(table().phases, 1):
-            if number > reached and re.search(wanted.pattern, line):
-                reached = number
-    return table().phases[reached - 1].name if reached else FIRST_PHASE
 
 
 def cause(log: Iterable[str]) -> str | None:

@@ -90,7 +90,7 @@ def test_releases_that_cannot_be_read() -> None:
 @pytest.mark.parametrize(
     ("lines", "event"),
     [
-        (['{"event": "phase", "phase": "start"}', '{"event": "ready", "at_s": 1}'], "ready"),
+        (['{"event": "phase", "phase": "import"}', '{"event": "ready", "at_s": 1}'], "ready"),
         (["Traceback ..."], "no-probe"),
         ([], "no-probe"),
     ],

@@ -23,7 +23,7 @@ ARGUMENTS = Arguments(
     "m",
     unit="u.service",
     timeout_s=1000,
-    limits_s={"start": 50, "load": 300, "capture": 100},
+    limits_s={"import": 50, "load": 300, "capture": 100},
     phases=[["load", "Load weight begin"], ["capture", "Capture .*begin"], ["warm-up", "startup complete"]],
     fatal=["out of memory"],
 )
@@ -50,7 +50,7 @@ WAITING = [
 ]
 
 FAILED = [
-    ([Look(50, RUNNING, None)], "phase start takes longer than its 50 s: nothing listens"),
+    ([Look(50, RUNNING, None)], "phase import takes longer than its 50 s: nothing listens"),
     ([Look(40, RUNNING, 503, lines=(LOAD,)), Look(340, RUNNING, 503)], "phase load .* 300 s: /health says 503"),
     ([Look(40, RUNNING, 503, lines=(LOAD, CAPTURE)), Look(140, RUNNING, 503, lines=(LOAD,))], "phase capture"),
     (
@@ -244,7 +244,7 @@ def run(arguments: dict[str, Any] | list[str], path: Path, proc: str = "/nowhere
 def test_ready(server: Server, box: Path) -> None:
     code, events = run({"url": server.url, "model": "m", "unit": "u", "phases": ARGUMENTS.phases}, box)
     assert code == probe.READY
-    assert [event.get("phase", event["event"]) for event in events] == ["start", "load", "answer", "ready"]
+    assert [event.get("phase", event["event"]) for event in events] == ["import", "load", "answer", "ready"]
     assert server.asked == 1
 
 
@@ -253,7 +253,7 @@ def test_thorough(server: Server, box: Path) -> None:
     arguments = {"url": server.url, "model": "m", "thorough": True, "concurrency": 4}
     code, events = run(arguments, box)
     assert code == probe.READY
-    assert [e["phase"] for e in events[:-1]] == ["start", "answer", "long prompt", "burst", "answer again"]
+    assert [e["phase"] for e in events[:-1]] == ["import", "answer", "long prompt", "burst", "answer again"]
     assert server.asked == 1 + 1 + 8 + 1
 
 
@@ -296,7 +296,7 @@ def test_a_server_that_dies_over_a_request_is_looked_at_until_systemd_has_notice
 
 def test_one_look_at_a_server_that_is_not_there(box: Path) -> None:
     code, events = run({"url": "http://127.0.0.1:9", "model": "m", "timeout_s": 0}, box)
-    assert (code, events[-1]["cause"]) == (1, "not ready after 0 s, in phase start: nothing listens")
+    assert (code, events[-1]["cause"]) == (1, "not ready after 0 s, in phase import: nothing listens")
 
 
 def test_another_process_on_the_port_is_not_taken_for_the_unit(server: Server, box: Path) -> None:

@@ -5,24 +5,63 @@ from pathlib import Path
 import pytest
 
 from gpubox.server import readiness
-from gpubox.server.probe import Arguments, Look, Progress, Unit, decide
+from gpubox.server.probe import FIRST_PHASE, Arguments, Look, Progress, Unit, decide
 
 RECORDED = Path(__file__).parent.parent / "cases/verdict"
 RUNNING = Unit("active", "running", "success", 0, "0")
 
 
-def phases(name: str) -> list[str]:
+def phases(lines: list[str]) -> list[str]:
     progress = Progress(Arguments("http://x", "m", **readiness.about_log()))
     seen = [progress.phase]
-    for line in (RECORDED / f"{name}.log").read_text().splitlines():
+    for line in lines:
         progress = decide(progress, Look(1, RUNNING, 503, lines=(line,))).progress
         seen += [progress.phase] if progress.phase != seen[-1] else []
     return seen
 
 
-def test_phases_of_a_recorded_start() -> None:
-    assert phases("ready") == ["start", "connect", "load", "warm-up", "ready"]
-    assert phases("truncated") == ["start", "connect", "load"]
+START = ["import", "connect", "load", "warm-up", "up"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reached"),
+    [
+        ("ready", START),
+        ("unknown-flag", START[:1]),
+        ("missing-model", START[:1]),
+        ("no-device", START[:2]),
+        ("truncated", START[:3]),
+        ("port-used", START),  # the warm-up of SGLang itself was answered by the server that holds the port
+    ],
+)
+def test_phases_of_recorded_starts(name: str, reached: list[str]) -> None:
+    assert phases((RECORDED / f"{name}.log").read_text().splitlines()) == reached
+
+
+@pytest.mark.parametrize(
+    ("line", "phase"),
+    [
+        ("", "import"),
+        ("[TP3] Init torch distributed begin.", "connect"),
+        ("[TP0] Load weight begin. avail mem=94.10 GB", "load"),
+        ("[TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=8.38 GB", "capture"),
+        ("[TP0] Running FlashInfer autotune with cache: /root/.cache/sglang/x.json", "capture"),
+        ("INFO:     Application startup complete.", "warm-up"),
+        ("The server is fired up and ready to roll!", "up"),
+    ],
+)
+def test_phases(line: str, phase: str) -> None:
+    assert phases([line])[-1] == phase
+
+
+def test_a_phase_never_goes_back() -> None:
+    lines = ["TP0 Capture target decode CUDA graph begin. backend=full", "TP1 Load weight begin. avail mem=94.00 GB"]
+    assert phases(lines)[-1] == "capture"
+
+
+def test_each_limit_is_that_of_a_phase() -> None:
+    known = {name for name, _ in readiness.about_log()["phases"]} | {FIRST_PHASE}
+    assert readiness.LIMITS_S.keys() <= known
 
 
 @pytest.mark.pain("P69")

@@ -9,20 +9,19 @@ from gpubox.server import verdict
 
 CASES = Path(__file__).parent.parent / "cases/verdict"
 
-RECORDED = {  # log: phase reached, headline (None: nothing fatal), slow
-    "ready": ("ready", None, {"no-graphs"}),
-    "unknown-flag": ("import", "unknown-flag", set()),
-    "renamed-flag": ("import", "unknown-flag", set()),
-    "bad-choice": ("import", "unknown-choice", set()),
-    "missing-model": ("import", "no-such-model", set()),
-    "missing-model-hub": ("import", "model-not-fetched", set()),
-    "truncated": ("load", "short-shard", set()),
-    "no-device": ("connect", "torch-without-cuda", set()),
-    # The warm-up of SGLang itself was answered by the server that holds the port: it says ready, then ends.
-    "port-used": ("ready", "address-in-use", {"no-graphs"}),
-    "unknown-arch": ("connect", "model-unknown-to-sglang", set()),
-    "unknown-type": ("import", "transformers-too-old", set()),
-    "scheduler-killed": ("ready", "host-memory", {"no-graphs"}),
+RECORDED = {  # log: headline (None: nothing fatal), slow
+    "ready": (None, {"no-graphs"}),
+    "unknown-flag": ("unknown-flag", set()),
+    "renamed-flag": ("unknown-flag", set()),
+    "bad-choice": ("unknown-choice", set()),
+    "missing-model": ("no-such-model", set()),
+    "missing-model-hub": ("model-not-fetched", set()),
+    "truncated": ("short-shard", set()),
+    "no-device": ("torch-without-cuda", set()),
+    "port-used": ("address-in-use", {"no-graphs"}),
+    "unknown-arch": ("model-unknown-to-sglang", set()),
+    "unknown-type": ("transformers-too-old", set()),
+    "scheduler-killed": ("host-memory", {"no-graphs"}),
 }
 
 LINES = [line.split("\t") for line in (CASES / "lines.txt").read_text().splitlines()]
@@ -31,10 +30,9 @@ LINES = [line.split("\t") for line in (CASES / "lines.txt").read_text().splitlin
 @pytest.mark.parametrize("name", RECORDED)
 @pytest.mark.pain("P45", "P87", "P89")
 def test_recorded_logs(name: str) -> None:
-    phase, headline, slow = RECORDED[name]
+    headline, slow = RECORDED[name]
     log = (CASES / f"{name}.log").read_text().splitlines()
     found = verdict.judge(log)
-    assert verdict.phase(log) == phase
     assert next((f.known.id for f in found if f.known.kind == "fatal"), None) == headline
     assert {f.known.id for f in found if f.known.kind == "slow"} == slow
     assert (verdict.cause(log) is None) == (headline is None)
@@ -83,27 +81,6 @@ def test_the_particular_cause_comes_before_the_general_one() -> None:
 def test_repeated_lines_count() -> None:
     (found,) = verdict.judge(["TP0 CUDA out of memory", "TP1 CUDA out of memory"])
     assert (found.count, found.text) == (2, "TP0 CUDA out of memory")
-
-
-def test_a_phase_never_goes_back() -> None:
-    log = ["TP0 Capture target decode CUDA graph begin. backend=full", "TP1 Load weight begin. avail mem=94.00 GB"]
-    assert verdict.phase(log) == "capture"
-
-
-@pytest.mark.parametrize(
-    ("line", "phase"),
-    [
-        ("", "import"),
-        ("[TP3] Init torch distributed begin.", "connect"),
-        ("[TP0] Load weight begin. avail mem=94.10 GB", "load"),
-        ("[TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=8.38 GB", "capture"),
-        ("[TP0] Running FlashInfer autotune with cache: /root/.cache/sglang/x.json", "capture"),
-        ("INFO:     Application startup complete.", "warm-up"),
-        ("The server is fired up and ready to roll!", "ready"),
-    ],
-)
-def test_phases(line: str, phase: str) -> None:
-    assert verdict.phase([line]) == phase
 
 
 def test_the_table_is_sound() -> None:
