@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from gpubox.catalog.versions import at_least
 from gpubox.errors import GpuboxError
 
 KEYRING_PACKAGE = "cuda-keyring"
@@ -62,19 +63,19 @@ def pins(exact: Mapping[str, str]) -> str:
     return "# Written by gpubox (cuda.exact).\n" + "\n".join(records) if exact else ""
 
 
-def not_carried(distribution: str, toolkits: Sequence[str], carried: Mapping[str, Sequence[str]]) -> GpuboxError | None:
-    """The error for toolkits that NVIDIA's repository for a distribution does not carry; None: it carries them.
+def not_carried(distribution: str, toolkits: Sequence[str], first: Mapping[str, str]) -> GpuboxError | None:
+    """The error for toolkits that are older than NVIDIA's repository for a distribution; None: apt will know.
 
-    + carried: repository's folder name -> toolkits, as the catalogue's matrix has it; an unknown one is not judged
+    + first: repository's folder name -> its oldest toolkit, as the catalogue's matrix has it
     """
     name = distribution_name(distribution)
-    lacking = [version for version in toolkits if name in carried and version not in carried[name]]
+    lacking = [version for version in toolkits if name in first and not at_least(version, first[name])]
     if not lacking:
         return None
-    elsewhere = sorted(other for other, has in carried.items() if all(version in has for version in toolkits))
+    elsewhere = sorted(other for other, oldest in first.items() if all(at_least(v, oldest) for v in toolkits))
     return GpuboxError(
         f"NVIDIA's repository for {name} has no toolkit {', '.join(lacking)}",
-        f"toolkits of: {', '.join(carried[name])}",
+        f"toolkit {first[name]} or newer",
         f"other cuda.toolkits; or a mirror or local repository that has them (cuda.source.uri, also file:///...); or a "
         f"container of {' or '.join(elsewhere) or 'another distribution'}",
     )

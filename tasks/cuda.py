@@ -20,7 +20,7 @@ def cuda(box: Box) -> None:
     look = partial(read, CudaFact, wish=wish)
     packages = names.wishes(wish.toolkits, wish.parts, wish.exact)
     state = look()
-    missing = names.not_carried(state.distribution, wish.toolkits, matrix().distributions)
+    missing = names.not_carried(state.distribution, wish.toolkits, matrix().first_toolkit)
     if missing is not None and wish.source.uri is None:
         raise missing
     foresee(packages, state.packages)

@@ -97,7 +97,7 @@ class Matrix(Model):
 
     drivers: dict[str, str]
     drivers_of_major: dict[str, str]
-    distributions: dict[str, list[str]]
+    first_toolkit: dict[str, str]
     cuda13_only_from: str
     nvcc_sm12x: list[Compiler]
     nvcc_knows_sm12x: str

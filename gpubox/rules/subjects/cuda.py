@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gpubox.catalog.versions import at_least
+from gpubox.cuda import not_carried
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
@@ -169,17 +170,8 @@ def distribution(c: Context) -> Iterator[Told]:
     """Only where NVIDIA's own repository is used."""
     if not c.gpu or c.settings.cuda.source.uri is not None:
         return
-    carried = c.matrix.distributions.get(c.distribution)
-    if carried is None:
-        return
-    for version in c.settings.cuda.toolkits:
-        if version not in carried:
-            needed = f"one of: {', '.join(carried)}"
-            yield Told(
-                f"NVIDIA's repository for {c.distribution} has no toolkit {version}",
-                needed,
-                "cuda.toolkits, or cuda.source",
-            )
+    if missing := not_carried(c.distribution, c.settings.cuda.toolkits, c.matrix.first_toolkit):
+        yield Told(missing.found, missing.needed, missing.todo)
 
 
 @rule(
