@@ -21,6 +21,7 @@ _OURS = ("CUDA_HOME", "CUDA_PATH")
 """What gpubox sets itself, from the stack."""
 _TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _LAUNCHERS = ("sglang.launch_server",)
+_ROOTS_CACHE = "/root/.cache/huggingface/hub"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Adopted:
     """It asks for a key, which is on its command line now."""
     hub_token: str
     """Variable that holds a token of the hub; empty: none."""
+    hub_cache: str = ""
+    """The hub's cache that holds the model; empty: root's own, or the environment names it."""
     notes: list[str] = field(default_factory=list)
     """What will not be as it is now."""
 
@@ -58,6 +61,16 @@ def adopt(server: Server, stack_name: str | None = None) -> Adopted:
         notes.append(f"left out, as every login there has them: {', '.join(server.common_variables)}")
     if lost:
         notes.append(f"secret, with no place in gpubox, left out: {', '.join(lost)}")
+    if server.empty_variables:
+        notes.append(f"left out, as they are empty: {', '.join(server.empty_variables)}")
+    if server.user != "root":
+        notes.append(f"it ran as {server.user}; the service runs as root")
+    if server.relative:
+        raise GpuboxError(
+            f"the command line holds paths seen from {server.folder}: {', '.join(server.relative)}",
+            "whole paths: the service starts elsewhere",
+            "start it with whole paths and run this again, or --no-adopt",
+        )
     if api_key and "config" in found:
         raise GpuboxError(
             "the server has --api-key and --config", "one of them", "put the key into no file but gpubox's own"
@@ -70,7 +83,8 @@ def adopt(server: Server, stack_name: str | None = None) -> Adopted:
     if home and home != chosen.cuda_home_path:
         notes.append(f"CUDA_HOME {home} becomes {chosen.cuda_home_path}, the toolkit of the stack {chosen.name}")
     variables = {name: value for name, value in server.environment.items() if name not in dropped}
-    return Adopted(chosen, found, variables, python_args, server.revision, api_key, token, notes)
+    cache = "" if server.cache == _ROOTS_CACHE or variables.keys() & {"HF_HOME", "HF_HUB_CACHE"} else server.cache
+    return Adopted(chosen, found, variables, python_args, server.revision, api_key, token, cache, notes)
 
 
 def flags(words: list[str]) -> tuple[dict[str, FlagValue], list[str]]:
@@ -144,8 +158,11 @@ def _split(argv: list[str]) -> tuple[list[str], list[str]]:
     if "-m" in argv and argv[argv.index("-m") + 1 :][:1] and argv[argv.index("-m") + 1] in _LAUNCHERS:
         at = argv.index("-m")
         return argv[1:at], argv[at + 2 :]
-    if len(argv) > 2 and argv[1].endswith("/sglang") and argv[2] == "serve":
-        return [], argv[3:]
+    at = argv.index("serve", 2) if "serve" in argv[2:] else 0
+    if at and argv[at - 1].rpartition("/")[2] == "sglang":
+        words = argv[at + 1 :]
+        named = ["--model-path"] if words and not words[0].startswith("-") else []  # `sglang serve MODEL`
+        return argv[1 : at - 1], [*named, *words]
     raise GpuboxError(f"{' '.join(argv[:5])} ... is not SGLang", "python -m sglang.launch_server, or sglang serve")
 
 

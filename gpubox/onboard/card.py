@@ -43,8 +43,12 @@ def lines(box: Box, above: Hypervisor | None, choice: Choice) -> Iterator[tuple[
     for venv in box.venvs:
         yield "venv", f"{venv.path}: Python {venv.python}, {f'SGLang {venv.sglang}' if venv.sglang else 'no SGLang'}"
     for server in box.servers:
-        holder = f"{server.unit or 'started by hand'}{f', release {server.release}' if server.release else ''}"
-        yield "serving", f"process {server.pid}, {holder}, SGLang {server.sglang or '?'}: {' '.join(server.argv)}"
+        release = f", release {server.release}" if server.release else ""
+        holder = server.held or server.unit or "started by hand"
+        yield (
+            "serving",
+            f"process {server.pid}, {holder}{release}, SGLang {server.sglang or '?'}: {' '.join(server.argv)}",
+        )
     for unit in box.units:
         yield "unit", unit
     for user in box.users:

@@ -129,6 +129,11 @@ def _machine(name: str, box: Box) -> Iterator[Finding]:
     for line in box.apt:
         todo = "repair it first: every step that installs something goes through apt"
         yield _finding("box-apt", "warning", name, line, "apt and dpkg without complaint", todo)
+    for server in box.servers:
+        if server.held:
+            found = f"process {server.pid} is a model server in {server.held}: that is left alone, and not adopted"
+            todo = "stop it there before the deploy: it has the cards, and maybe the port"
+            yield _finding("box-server-held", "warning", name, found, "", todo)
     if len(box.gpus.cards) > 1 and (box.shm or 0) < _SHM_BYTES:
         found = f"shared memory (/dev/shm) of {(box.shm or 0) >> 20} MiB"
         yield _finding("box-shm", "warning", name, found, "at least 1 GiB: NCCL's transport without peer-to-peer")

@@ -5,12 +5,15 @@ What is secret is masked here, before it is printed: the values never leave the 
 
 import json
 import os
+import pwd
 import re
 from pathlib import Path
 
 MASK = "@@secret@@"
 SECRET_FLAGS = ("api-key", "admin-api-key", "ssl-keyfile-password", "watermark-key")
-SECRET_VARIABLE = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)|^(?:.*_)?APIKEY$")
+SECRET_VARIABLE = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)|(APIKEY|PASSWORD)$")
+SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@|^(hf_|sk-|ghp_|github_pat_)\w{8,}")
+"""An address with a password in it, or the prefix of a well-known kind of token."""
 SESSION = re.compile(
     r"(PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|TERM|MAIL|LANG|LANGUAGE|LC_\w+|LS_COLORS|HOSTNAME|TMUX\w*|STY"
     r"|DISPLAY|COLORTERM|PS\d|VIRTUAL_ENV\w*|CONDA_\w+|SSH_\w+|XDG_\w+|DBUS_\w+|SUDO_\w+|EDITOR|VISUAL|LESS\w*|NOHUP"
@@ -21,6 +24,8 @@ RELEVANT = re.compile(
     r"|SAFETENSORS|TOKENIZERS|PYTHON|LD|VLLM|DG|DEEP|NUMA|MALLOC)[A-Z0-9_]*"
 )
 """What bears on a model server, even where every login here has it."""
+HELD = re.compile(r"(docker|libpod|containerd|crio)[-/:]([0-9a-f]{12})[0-9a-f]*")
+OF_A_USER = re.compile(r"/user@\d+\.service/(?:[^/\s]+/)*([^/\s]+\.service)$", re.M)
 PROC = Path("/proc")
 
 
@@ -55,17 +60,36 @@ def environment(pairs: list[str], login: dict[str, str]) -> tuple[dict[str, str]
     values = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     own = {name: value for name, value in values.items() if value and not SESSION.fullmatch(name)}
     common = sorted(name for name in own if login.get(name) == own[name] and not RELEVANT.fullmatch(name))
-    secret = sorted(name for name in own if SECRET_VARIABLE.search(name.upper()))
+    secret = sorted(name for name, value in own.items() if _is_secret(name, value))
     kept = {name: value for name, value in own.items() if name not in secret and name not in common}
     return kept, secret, common
+
+
+def holder(groups: str, same_namespace: bool = True) -> str:
+    """Who would start the server again, or hides its files, so that gpubox cannot take its place; empty: nobody.
+
+    + groups: the text of /proc/PID/cgroup
+    + same_namespace: it lives among the processes that are seen here, not in a container
+    """
+    if found := HELD.search(groups):
+        return f"{found[1]} container {found[2]}"
+    if not same_namespace:
+        return "a container"
+    return f"{service[1]} of a user" if (service := OF_A_USER.search(groups)) else ""
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return bool(SECRET_VARIABLE.search(name.upper()) or SECRET_VALUE.search(value))
 
 
 def _described(pid: str, argv: list[str]) -> dict[str, object]:
     words, secret_flags = masked(argv)
     pairs = _words(pid, "environ")
     variables, secret_variables, common = environment(pairs, dict(os.environ))
-    folder, output = _link(pid, "cwd"), _link(pid, "fd/1")
-    venv = _venv(argv[0], folder, dict(pair.split("=", 1) for pair in pairs if "=" in pair))
+    everything = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    folder, output, groups = _link(pid, "cwd"), _link(pid, "fd/1"), _text(pid, "cgroup")
+    venv = _venv(argv[0], folder, everything)
+    cache, revision = _hub(argv, everything)
     return {
         "pid": int(pid),
         "argv": words,
@@ -73,14 +97,19 @@ def _described(pid: str, argv: list[str]) -> dict[str, object]:
         "secret_flags": secret_flags,
         "secret_variables": secret_variables,
         "common_variables": common,
-        "unit": _unit(pid),
+        "empty_variables": sorted(n for n, v in everything.items() if not v and not SESSION.fullmatch(n)),
+        "unit": _unit(groups),
+        "held": holder(groups, _link(pid, "ns/pid") == _link("self", "ns/pid")),
+        "user": _user(pid),
         "folder": folder,
+        "relative": [word for word in words if _is_relative(word, folder)],
         "log": output if output.startswith("/") and not output.startswith("/dev/") else "",
         "venv": str(venv or ""),
         "sglang": _version(venv, "sglang"),
         "torch": _version(venv, "torch"),
-        "release": next((p.partition("=")[2] for p in pairs if p.startswith("GPUBOX_RELEASE=")), ""),
-        "revision": _revision(argv, dict(pair.split("=", 1) for pair in pairs if "=" in pair)),
+        "release": everything.get("GPUBOX_RELEASE", ""),
+        "cache": cache,
+        "revision": revision,
     }
 
 
@@ -101,20 +130,24 @@ def _is_server(argv: list[str]) -> bool:
     after_m = argv[argv.index("-m") + 1] if "-m" in argv[:-1] else ""
     if after_m in {"sglang.launch_server", "vllm.entrypoints.openai.api_server"}:
         return True
-    return len(argv) > 2 and argv[1].rsplit("/", 1)[-1] in {"sglang", "vllm"} and argv[2] == "serve"
+    before = argv[argv.index("serve") - 1] if "serve" in argv[2:] else ""
+    return before.rsplit("/", 1)[-1] in {"sglang", "vllm"}
 
 
 def _parent(pid: str) -> str:
+    return (_text(pid, "stat").rpartition(")")[2].split() or ["", ""])[1]
+
+
+def _text(pid: str, name: str) -> str:
     try:
-        return (PROC / pid / "stat").read_text().rpartition(")")[2].split()[1]
-    except OSError:
+        return (PROC / pid / name).read_text()
+    except OSError:  # it ended meanwhile
         return ""
 
 
-def _unit(pid: str) -> str:
+def _unit(groups: str) -> str:
     """The service of its control group; a login session's scope is none."""
-    lines = (PROC / pid / "cgroup").read_text().splitlines()
-    found = [m[1] for line in lines if (m := re.search(r"/system\.slice/([^/]+\.service)", line))]
+    found = [m[1] for line in groups.splitlines() if (m := re.search(r"/system\.slice/([^/]+\.service)", line))]
     return next((unit for unit in found if unit not in {"ssh.service", "sshd.service", "cron.service"}), "")
 
 
@@ -134,16 +167,31 @@ def _venv(program: str, folder: str, variables: dict[str, str]) -> "Path | None"
     return next((venv for venv in candidates if (venv / "pyvenv.cfg").exists()), None)
 
 
-def _revision(argv: list[str], variables: dict[str, str]) -> str:
-    """The commit of the hub's model that lies in the cache; empty: the model has a path, or lies nowhere there."""
+def _user(pid: str) -> str:
+    """The name of whom it runs as; the number, where it has no name here."""
+    try:
+        number = (PROC / pid).stat().st_uid
+    except OSError:
+        return ""
+    return next((entry.pw_name for entry in pwd.getpwall() if entry.pw_uid == number), str(number))
+
+
+def _is_relative(word: str, folder: str) -> bool:
+    """A path that only means something in the server's working directory."""
+    value = word.partition("=")[2] if word.startswith("--") else word
+    return "/" in value and value[0] not in "/~{" and Path(folder, value).exists()
+
+
+def _hub(argv: list[str], variables: dict[str, str]) -> tuple[str, str]:
+    """The hub's cache that holds the model, and its commit; empty: the model has a path, or lies nowhere there."""
     names = [word.partition("=")[2] or after for word, after in zip(argv, [*argv[1:], ""]) if _names_model(word)]  # noqa: B905 - old Pythons
     home = variables.get("HF_HOME") or f"{variables.get('HOME', '/root')}/.cache/huggingface"
     cache = Path(variables.get("HF_HUB_CACHE") or f"{home}/hub")
     for name in names:
         ref = cache / f"models--{name.replace('/', '--')}" / "refs" / "main"
         if not name.startswith(("/", ".", "~")) and ref.is_file():
-            return ref.read_text().strip()
-    return ""
+            return str(cache), ref.read_text().strip()
+    return "", ""
 
 
 def _names_model(word: str) -> bool:

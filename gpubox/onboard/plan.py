@@ -97,8 +97,10 @@ def changes(
         wanted.append(_profile(profile, adopted, looked, now))
         if adopted.api_key:
             data["api_key_file"] = _home(secrets.path(target.name, "api-key"))
-        if adopted.hub_token:
-            data["hub"] = {"token_file": _home(secrets.path(target.name, "hub-token"))}
+        token = {"token_file": _home(secrets.path(target.name, "hub-token"))} if adopted.hub_token else {}
+        cache = {"cache": adopted.hub_cache} if adopted.hub_cache else {}
+        if token or cache:
+            data["hub"] = {**token, **cache}
     title = f"{looked.box.hostname}: written by `gpubox onboard`, yours to edit."
     if change := files.inventory_with(inventory, (target.name, _ordered(data)), looked.hypervisor_data(), title):
         wanted.append(change)

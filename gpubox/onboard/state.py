@@ -101,6 +101,15 @@ class Server:
     """Names of variables that it has because every login there has them."""
     revision: str = ""
     """Commit of the hub's model in its cache; empty: a local model, or not found."""
+    cache: str = ""
+    """The hub's cache where that was found."""
+    empty_variables: tuple[str, ...] = ()
+    """Names of variables that are set to nothing."""
+    relative: tuple[str, ...] = ()
+    """Words of the command line that are paths seen from `folder`."""
+    user: str = "root"
+    held: str = ""
+    """Who would start it again, or hides its files, as `docker container 3f2a9c1b2d4e`; empty: it can be replaced."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +152,8 @@ class Box:
 
     @property
     def by_hand(self) -> list[Server]:
-        """Servers that gpubox did not start."""
-        return [server for server in self.servers if not server.release]
+        """Servers that gpubox did not start and can take the place of."""
+        return [server for server in self.servers if not server.release and not server.held]
 
     def facts(self, gpus: Gpus | None = None) -> BoxFacts:
         """For the rules. `gpus`: those of the hypervisor, where the container has none yet."""

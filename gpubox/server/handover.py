@@ -42,7 +42,9 @@ def look(flags: list[str], unit: str) -> dict:  # type: ignore[type-arg]  # plai
     wanted = settings(flags)
     for pid in sorted(int(path.name) for path in PROC.iterdir() if path.name.isdigit()):
         words = server_words(_words(pid))
-        if words is not None and settings(words) == wanted and unit not in (services := _services(pid)):
+        if words is None or not _is_seen_here(pid):
+            continue
+        if settings(words) == wanted and unit not in (services := _services(pid)):
             pids = [pid, *_descendants(pid)]
             return {"pids": pids, "unit": services[-1] if services and _is_all_of(services[-1], pids) else ""}
     return {"pids": [], "unit": ""}
@@ -65,8 +67,10 @@ def server_words(argv: list[str]) -> "list[str] | None":
     """What stands after the launcher; None: this is no SGLang."""
     if LAUNCHER in argv and argv[argv.index(LAUNCHER) - 1] == "-m" and "python" in argv[0]:
         return argv[argv.index(LAUNCHER) + 1 :]
-    if len(argv) > 2 and argv[1].endswith("/sglang") and argv[2] == "serve":
-        return argv[3:]
+    at = argv.index("serve", 2) if "serve" in argv[2:] else 0
+    if at and argv[at - 1].rpartition("/")[2] == "sglang":
+        words = argv[at + 1 :]
+        return ["--model-path", *words] if words and not words[0].startswith("-") else words
     return None
 
 
@@ -100,6 +104,14 @@ def _words(pid: int) -> list[str]:
         return (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
     except OSError:
         return []
+
+
+def _is_seen_here(pid: int) -> bool:
+    """Whether it lives among these processes: what a container holds, its own programs start and stop."""
+    try:
+        return (PROC / str(pid) / "ns/pid").readlink() == (PROC / "self/ns/pid").readlink()
+    except OSError:
+        return True
 
 
 def _services(pid: int) -> list[str]:

@@ -57,6 +57,26 @@ def test_one_flag_that_differs_is_another_server(process: Callable[..., None], w
     assert handover.look(FLAGS, "sglang.service")["pids"] == []
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["/v/bin/python3", "/v/bin/sglang", "serve", *FLAGS],
+        ["/v/bin/python3", "-u", "/v/bin/sglang", "serve", "/m", *FLAGS[2:]],
+    ],
+)
+def test_the_other_launcher_is_the_same_server(process: Callable[..., None], argv: list[str]) -> None:
+    process(812, argv)
+    assert handover.look(FLAGS, "sglang.service")["pids"] == [812]
+
+
+def test_what_a_container_holds_is_never_meant(process: Callable[..., None], tmp_path: Path) -> None:
+    process(812, [*BY_HAND, *FLAGS])
+    for name, namespace in (("812", "pid:[2]"), ("self", "pid:[1]")):
+        (tmp_path / name / "ns").mkdir(parents=True)
+        (tmp_path / name / "ns/pid").symlink_to(namespace)
+    assert handover.look(FLAGS, "sglang.service")["pids"] == []
+
+
 def test_the_units_own_is_never_meant_and_another_units_is_named(process: Callable[..., None]) -> None:
     process(812, [*BY_HAND, *FLAGS], group="0::/system.slice/sglang.service\n")
     assert handover.look(FLAGS, "sglang.service")["pids"] == []

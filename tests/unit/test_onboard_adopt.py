@@ -64,6 +64,64 @@ def test_words_come_back_as_they_were(words: str) -> None:
     assert command.argv(loaded(adoption.adopt(server)), "/v")[3:] == words.split()
 
 
+@pytest.mark.parametrize(
+    ("argv", "python_args", "flags"),
+    [
+        (["/v/bin/python", "-m", "sglang.launch_server", "--model", "/m"], [], {"model": "/m"}),
+        (["python3", "-u", "-X", "dev", "-m", "sglang.launch_server", "--tp", "8"], ["-u", "-X", "dev"], {"tp": 8}),
+        (["/v/bin/python3", "/v/bin/sglang", "serve", "--model-path", "/m"], [], {"model-path": "/m"}),
+        (["/v/bin/python3", "-u", "/v/bin/sglang", "serve", "/m", "--tp", "8"], ["-u"], {"model-path": "/m", "tp": 8}),
+        (["python3", "-m", "sglang.launch_server", "--served-model-name", "serve"], [], {"served-model-name": "serve"}),
+    ],
+)
+def test_every_way_to_start_it_is_read(argv: list[str], python_args: list[str], flags: dict[str, Any]) -> None:
+    adopted = adoption.adopt(replace(SERVER, argv=argv))
+    assert (adopted.python_args, adopted.flags) == (python_args, flags)
+    assert onbox._is_server(argv)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["bash", "-c", "python3 -m sglang.launch_server --tp 8"],
+        ["docker", "run", "lmsysorg/sglang", "python3", "-m", "sglang.launch_server"],
+        ["sudo", "python3", "-m", "sglang.launch_server"],
+        ["uv", "run", "python", "-m", "sglang.launch_server"],
+        ["python3", "-c", "from multiprocessing.spawn import spawn_main"],
+    ],
+)
+def test_what_only_starts_a_server_is_none(argv: list[str]) -> None:
+    assert not onbox._is_server(argv)
+
+
+@pytest.mark.parametrize(
+    ("groups", "here", "held"),
+    [
+        ("0::/system.slice/glm.service\n", True, ""),
+        ("0::/user.slice/user-0.slice/session-3.scope\n", True, ""),
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/tmux.scope\n", True, ""),
+        (f"0::/system.slice/docker-{'3f2a' * 16}.scope\n", False, "docker container 3f2a3f2a3f2a"),
+        (f"0::/system.slice/docker-{'3f2a' * 16}.scope\n", True, "docker container 3f2a3f2a3f2a"),
+        (f"5:cpu:/docker/{'3f2a' * 16}\n", False, "docker container 3f2a3f2a3f2a"),
+        (f"0::/machine.slice/libpod-{'3f2a' * 16}.scope/container\n", False, "libpod container 3f2a3f2a3f2a"),
+        ("0::/lxc/101/ns/system.slice/glm.service\n", False, "a container"),
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/glm.service\n", True, "glm.service of a user"),
+    ],
+)
+def test_who_holds_a_server_is_told_by_its_control_group(groups: str, here: bool, held: str) -> None:
+    assert onbox.holder(groups, here) == held
+
+
+def test_another_user_and_its_cache_come_along() -> None:
+    cache = "/home/jane/.cache/huggingface/hub"
+    adopted = adoption.adopt(replace(SERVER, user="jane", cache=cache, empty_variables=("NCCL_GRAPH_FILE",)))
+    assert adopted.hub_cache == cache
+    assert adopted.notes == ["left out, as they are empty: NCCL_GRAPH_FILE", "it ran as jane; the service runs as root"]
+    assert adoption.adopt(replace(SERVER, cache="/root/.cache/huggingface/hub")).hub_cache == ""
+    named = replace(SERVER, cache=cache, environment={"HF_HOME": "/home/jane/.cache/huggingface"})
+    assert adoption.adopt(named).hub_cache == ""
+
+
 def test_a_flag_with_equals_means_the_same() -> None:
     assert adoption.flags(["--tp=8", "--json-model-override-args={}"])[0] == {
         "tp": 8,
@@ -97,6 +155,7 @@ def test_secrets_without_a_place_are_told() -> None:
         (replace(SERVER, sglang="0.5.7"), "no stack for SGLang 0.5.7 on cuda"),
         (replace(SERVER, argv=["python3", "-m", "vllm.entrypoints.openai.api_server"]), "is not SGLang"),
         (replace(SERVER, argv=["python3", "-m", "sglang.launch_server", "x"]), "'x' before any flag"),
+        (replace(SERVER, relative=("./glm",)), "paths seen from /root: ./glm"),
         (replace(SERVER, argv=[*SERVER.argv, "--config", "f"], secret_flags=["api-key"]), "--api-key and --config"),
     ],
 )
@@ -151,3 +210,18 @@ def test_the_session_is_left_out_of_the_environment_and_secrets_are_only_named()
     login = {"PIP_CERT": "/c", "NCCL_IB_DISABLE": "1", "http_proxy": "http://other"}
     kept = {"NCCL_IB_DISABLE": "1", "http_proxy": "http://p"}
     assert onbox.environment(pairs, login) == (kept, ["A_KEY", "HF_TOKEN"], ["PIP_CERT"])
+
+
+@pytest.mark.parametrize(
+    "pair",
+    ["https_proxy=http://jane:hunter2@proxy:3128", "PGPASSWORD=x", "MY_HUB=hf_abcdefghijkl", "OPENAI=sk-abcdefghijkl"],
+)
+def test_a_secret_is_known_by_its_name_or_its_look(pair: str) -> None:
+    assert onbox.environment([pair], {}) == ({}, [pair.partition("=")[0]], [])
+
+
+@pytest.mark.parametrize(
+    "pair", ["TOKENIZERS_PARALLELISM=false", "MONKEY=1", "MASTER_ADDR=tcp://10.0.0.1:29500", "SK=sk-1"]
+)
+def test_what_only_looks_like_one_is_kept(pair: str) -> None:
+    assert onbox.environment([pair], {})[1] == []

@@ -1,6 +1,7 @@
 """A look at a machine as typed data, what is wrong with it, and which profiles fit."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from gpubox.facts.answers import Answer
 from gpubox.onboard import probe, questions
 from gpubox.onboard.findings import findings, silent
 from gpubox.onboard.proposals import Proposal, proposals
-from gpubox.onboard.state import Box
+from gpubox.onboard.state import Box, Server
 from tests.unit import simulated
 
 
@@ -123,11 +124,24 @@ def test_limits_versions_and_servers_are_read() -> None:
         servers=json.dumps([server]),
         ports="  sl\n   0: 00000000:1F40 00000000:0000 0A 00000000:00000000\n",
     )
+    assert box.by_hand == box.servers
     assert box.memory_limit == 64 << 30
     assert box.toolkits == {"12.8": "12.8", "13.1": ""}
     assert [(venv.path, venv.sglang) for venv in box.venvs] == [("/root/ml-env", "0.5.9"), ("/opt/x", "")]
     assert box.servers[0].argv[-1] == "x"
     assert box.ports == [8000]
+
+
+def test_a_server_in_a_container_is_named_and_not_adopted() -> None:
+    argv = ["python3", "-m", "sglang.launch_server"]
+    server = Server(
+        1, argv, {}, [], [], unit="", folder="/", log="", venv="", sglang="", torch="", held="docker container 3f2a"
+    )
+    box = replace(simulated.box("rtx-4090-x1-vm", "vm"), servers=[server])
+    assert box.by_hand == []
+    assert [one.found for one in findings("box", box, None)] == [
+        "process 1 is a model server in docker container 3f2a: that is left alone, and not adopted"
+    ]
 
 
 def test_cgroup_v1_without_a_limit_is_no_limit() -> None:
