@@ -8,6 +8,9 @@ import httpx
 
 from gpubox.inventory import Box
 
+PATIENCE_S = 60
+"""For one answer: with the whole burst of the readiness check before it, on a machine with two slow cores."""
+
 
 class Client:
     """Asks the box's server its known question, several times a second, from `with` to its end."""
@@ -51,7 +54,7 @@ class Client:
         """One question."""
         body = {"model": self._model, "messages": [{"role": "user", "content": self._prompt}], "temperature": 0}
         try:
-            reply = httpx.post(self.url, json=body, timeout=20, trust_env=False).raise_for_status()
+            reply = httpx.post(self.url, json=body, timeout=PATIENCE_S, trust_env=False).raise_for_status()
             text = str(reply.json()["choices"][0]["message"]["content"] or "").strip()
         except (httpx.HTTPError, ValueError, LookupError):
             return False

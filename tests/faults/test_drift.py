@@ -8,6 +8,7 @@ import pytest
 from testinfra.host import Host
 
 from gpubox import paths
+from gpubox.inventory import Box, Inventory
 from gpubox.server.service import ENVIRONMENT_PATH, UNIT, UNIT_PATH
 from tests.deploy import Run
 
@@ -43,7 +44,7 @@ DAMAGES = {
 }
 ON_THE_HYPERVISOR = {
     "a deleted device line": (
-        "sed -i '/devices.allow = c 195:3 /d' /var/lib/lxc/gpu01/config",
+        "sed -i '/devices.allow = c 195:3 /d' /var/lib/lxc/%s/config",
         "test_the_configuration_allows_the_majors_of_now",
     ),
 }
@@ -63,19 +64,21 @@ def test_a_second_run_changes_nothing(converged: None, deploy: Callable[[], Run]
 
 @pytest.mark.pain("P20", "P21")
 def test_damage_is_seen_and_repaired_in_one_run(
-    converged: None, deploy: Callable[[], Run], on_box: Host, on_hypervisor: Host
+    converged: None, deploy: Callable[[], Run], boxes: Inventory, gpu01: Box, on_box: Host, on_hypervisor: Host
 ) -> None:
+    container = gpu01.settings.container
+    assert container is not None
     for command, _ in DAMAGES.values():
         on_box.run_expect([0], command)
     for command, _ in ON_THE_HYPERVISOR.values():
-        on_hypervisor.run_expect([0], command)
+        on_hypervisor.run_expect([0], command, container.name)
 
-    failed = failed_acceptance_tests()
+    failed = failed_acceptance_tests(boxes, gpu01)
     unseen = [name for name, (_, test) in (DAMAGES | ON_THE_HYPERVISOR).items() if test not in failed]
     assert unseen == []
 
     deploy().ended_well()
-    assert failed_acceptance_tests() == set()
+    assert failed_acceptance_tests(boxes, gpu01) == set()
     assert deploy().ended_well().changed == []
 
 
@@ -83,8 +86,9 @@ def started(on_box: Host) -> str:
     return str(on_box.check_output("systemctl show --property=MainPID,ExecMainStartTimestampMonotonic %s", UNIT))
 
 
-def failed_acceptance_tests() -> set[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "tests/acceptance", "--hosts=gpu01"]
+def failed_acceptance_tests(boxes: Inventory, box: Box) -> set[str]:
+    words = ["-q", "--tb=no", "tests/acceptance", f"--inventory={boxes.path}", f"--hosts={box.name}"]
+    command = [sys.executable, "-m", "pytest", *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=paths.root())
     assert done.returncode in {0, 1}, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]

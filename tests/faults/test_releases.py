@@ -110,6 +110,9 @@ def test_a_wrong_package_is_refused(workshop: Workshop, good: str, gpu01: Box, o
     workshop.stack("wrong-package", {"tokenizers": "0.21.4"})
     profile = workshop.profile("wrong-package", stack="wrong-package")
     refuse(profile, "tokenizers", workshop, gpu01, on_box, good)
+    assert state(on_box)["superfluous"]
+    workshop.deploy("tiny-cpu").ended_well()
+    assert state(on_box)["superfluous"] == []
 
 
 @pytest.mark.pain("P39")
@@ -132,7 +135,11 @@ def test_out_of_memory_is_rolled_back(
     workshop: Workshop, good: str, gpu01: Box, on_box: Host, on_hypervisor: Host
 ) -> None:
     """More KV cache than the container may have: it is allocated only when the server starts."""
-    limit = "lxc-cgroup -n gpu01 memory.limit_in_bytes"
+    container = gpu01.settings.container
+    assert container is not None
+    limit = f"lxc-cgroup -n {container.name} memory.max"
+    if on_hypervisor.run(limit).rc != 0:  # cgroup v1
+        limit = f"lxc-cgroup -n {container.name} memory.limit_in_bytes"
     before = on_hypervisor.check_output(limit)
     profile = workshop.profile("broken", flags={"max-total-tokens": 30_000_000})
     on_hypervisor.check_output(f"{limit} 6G")
