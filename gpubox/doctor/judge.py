@@ -199,5 +199,10 @@ def _service(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     if not wrong and not state.serves(digest):
         runs = state.releases.runs or "something else"
         wrong.append(f"the process was started from {runs}, not from release {digest}")
+    # a container's own drop-ins for every service (service.d) are none of this unit's
+    more = [path for path in state.properties.get("DropInPaths", "").split() if f"/{UNIT}.d/" in path]
+    if more and not wrong:
+        cure = f"move what it sets into the profile, then systemctl revert {UNIT}"
+        return Check(box.name, "service", "warn", f"{', '.join(more)} changes {UNIT}", "the unit alone", cure)
     cure = f"{deploy}; why it is down: journalctl -u {UNIT}" if active != "active" else deploy
     return compared(box.name, "service", wrong, f"{UNIT} is active, release {digest}", cure)

@@ -13,7 +13,7 @@ from gpubox.facts.files import Entry
 from gpubox.facts.release import STAMP as STAMP
 from gpubox.facts.release import Releases
 
-_PROPERTIES = "LoadState,ActiveState,UnitFileState,NeedDaemonReload"
+_PROPERTIES = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,DropInPaths"
 
 
 @dataclass(frozen=True)

@@ -208,12 +208,19 @@ def _loaded_from(arguments: Arguments, process: Path, venv: Path) -> bool:
 
 
 def _keep_theirs(arguments: Arguments) -> None:
-    """A unit that gpubox did not write goes aside, as a folder at the venv's place does."""
+    """A unit that gpubox did not write goes aside with its drop-ins, as a folder at the venv's place does: an ExecStart
+    in a drop-in would start something else than the release."""
     path = _unit_path(arguments)
-    if path.is_file() and b"Written by gpubox" not in path.read_bytes():
-        kept = Path(arguments.root) / "kept"
+    if path.is_file() and b"Written by gpubox" in path.read_bytes():
+        return
+    kept, now = Path(arguments.root) / "kept", f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    more = path.with_name(f"{path.name}.d")
+    if path.is_file() or more.is_dir():
         kept.mkdir(mode=0o700, exist_ok=True)
-        _write(kept / f"{path.name}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}", path.read_bytes(), 0o600)
+    if path.is_file():
+        _write(kept / f"{path.name}.old-{now}", path.read_bytes(), 0o600)
+    if more.is_dir():
+        shutil.move(more, kept / f"{more.name}.old-{now}")
 
 
 def _end_orphans(arguments: Arguments) -> None:

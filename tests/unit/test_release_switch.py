@@ -206,6 +206,25 @@ def test_a_unit_of_others_is_kept_aside(box: Box) -> None:
     assert kept.read_text() == "ExecStart=/opt/mine\n"
 
 
+@pytest.mark.parametrize("unit", ["[Service]\nExecStart=/usr/bin/other\n", None])
+def test_drop_ins_of_others_go_aside_once_and_a_persons_own_stay(box: Box, unit: str | None) -> None:
+    folder = box.root / f"units/{UNIT}.d"
+    folder.mkdir()
+    for name in ("10-model.conf", "20-port.conf"):
+        (folder / name).write_text(f"[Service]\nExecStart=\nExecStart=/usr/bin/{name}\n")
+    if unit:
+        (box.root / "units" / UNIT).write_text(unit)
+    box.serve("one")
+    assert not folder.exists()
+    kept = {path.name.partition(".old-")[0]: path for path in (box.root / "kept").iterdir()}
+    assert {path.name for path in kept[f"{UNIT}.d"].iterdir()} == {"10-model.conf", "20-port.conf"}
+    assert (UNIT in kept) == bool(unit)
+    folder.mkdir()
+    (folder / "memory.conf").write_text("[Service]\nMemoryMax=100G\n")
+    box.serve("two")
+    assert (folder / "memory.conf").exists()
+
+
 @pytest.mark.parametrize(
     ("mapped", "restarts"),
     [
