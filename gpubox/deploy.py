@@ -11,7 +11,7 @@ from pyinfra.context import ctx_host, ctx_inventory
 
 from gpubox import rules
 from gpubox.errors import GpuboxError
-from gpubox.inventory import BOXES, HYPERVISORS, Box, Hypervisor, Inventory, build
+from gpubox.inventory import BOXES, HYPERVISORS, Box, Hypervisor, Inventory, InventoryError, build
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,7 +40,7 @@ def _inventory(source: PyinfraInventory) -> Inventory:
         built = build(Path("inventory"), _data(source, BOXES), _data(source, HYPERVISORS))
         # Judged here too, because an inventory need not end with `checked(globals())`.
         if errors := rules.errors(finding for box in built.boxes.values() for finding in rules.check(box)):
-            built.problems.append(GpuboxError(errors))
+            built.problems.append(InventoryError(GpuboxError(errors)))
         _built[source] = built
     return _built[source]
 

@@ -48,6 +48,15 @@ class Hypervisor:
     connection: Mapping[str, Any] = field(default_factory=dict)
 
 
+class InventoryError(GpuboxError):
+    """A mistake in an inventory."""
+
+    def __init__(self, error: GpuboxError, host: str = "") -> None:
+        self.host = host
+        """Whose data it is in; empty: of the file as a whole."""
+        super().__init__(error.found, error.needed, error.todo)
+
+
 @dataclass
 class Inventory:
     """All hosts of one inventory file, and every mistake found in it."""
@@ -55,7 +64,7 @@ class Inventory:
     path: Path
     boxes: dict[str, Box] = field(default_factory=dict)
     hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
-    problems: list[GpuboxError] = field(default_factory=list)
+    problems: list[InventoryError] = field(default_factory=list)
 
     def box(self, name: str) -> Box:
         """The box `name`. Error: the known names are listed."""
@@ -84,7 +93,7 @@ def read(path: Path) -> Inventory:
         raise GpuboxError(f"no inventory {path}", "a pyinfra inventory, as inventory/lxc.py")
     try:
         variables = runpy.run_path(str(path), run_name=_RUN_NAME)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise GpuboxError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
     return _inventory(path, variables)
 
@@ -118,7 +127,7 @@ def box_of(name: str, data: Mapping[str, Any], where: str) -> Box:
         wish = profile.load(settings.profile)
         return Box(name, settings, wish, stack.load(wish.stack), _connection(data))
     except GpuboxError as error:
-        raise GpuboxError(f"{where}: {error.message}") from error
+        raise GpuboxError(f"{where}: {error.found}", error.needed, error.todo) from error
 
 
 def build(
@@ -127,65 +136,98 @@ def build(
     """The inventory out of merged data, name -> data. Mistakes are collected in `problems`, `path` names the file."""
     inventory = Inventory(path)
     for name, data in boxes.items():
-        with _collecting(inventory):
+        with _collecting(inventory, name):
             inventory.boxes[name] = box_of(name, data, f"{path}: {name}")
     for name, data in hypervisors.items():
-        with _collecting(inventory):
+        with _collecting(inventory, name):
             settings = validated(HypervisorSettings, _own(data), f"{path}: {name}")
             held = tuple(box for box in inventory.boxes.values() if box.settings.hypervisor == name)
             inventory.hypervisors[name] = Hypervisor(name, settings, held, _connection(data))
-    for box in inventory.boxes.values():
-        if box.settings.hypervisor not in {None, *hypervisors}:
-            message = f"{path}: {box.name}: no hypervisor {box.settings.hypervisor!r}"
-            inventory.problems.append(GpuboxError(message, f"one of: {', '.join(hypervisors) or 'none there'}"))
+    _check_containers(inventory, list(hypervisors))
     return inventory
 
 
+def _check_containers(inventory: Inventory, hypervisors: list[str]) -> None:
+    """Each is on a hypervisor of the inventory and belongs to one box."""
+    owners: dict[tuple[str, str], str] = {}
+    for box in inventory.boxes.values():
+        holder, container = box.settings.hypervisor, box.settings.container
+        if holder is None or container is None:
+            continue
+        with _collecting(inventory, box.name):
+            if holder not in hypervisors:
+                message = f"{inventory.path}: {box.name}: no hypervisor {holder!r}"
+                raise GpuboxError(message, f"one of: {', '.join(hypervisors) or 'none there'}")
+            first = owners.setdefault((holder, container.name), box.name)
+            if first != box.name:
+                message = f"{inventory.path}: {first} and {box.name} are both container {container.name} of {holder}"
+                raise GpuboxError(message, "one box a container", "correct the name of one")
+
+
 def _inventory(path: Path, variables: dict[str, Any]) -> Inventory:
-    data = _host_data(path, variables)
-    boxes, hypervisors = _hosts(variables, BOXES), _hosts(variables, HYPERVISORS)
+    problems: list[GpuboxError] = []
+    groups = [key for key, value in variables.items() if key in {BOXES, HYPERVISORS} or _is_group(key, value)]
+    members = {group: _members(f"{path}: {group}", variables[group], problems) for group in groups}
+    data = _host_data(path, members)
+    boxes, hypervisors = members.get(BOXES, {}), members.get(HYPERVISORS, {})
     inventory = build(path, {name: data[name] for name in boxes}, {name: data[name] for name in hypervisors})
-    strays = sorted(set(data) - set(boxes) - set(hypervisors))
-    if strays:
-        inventory.problems.append(GpuboxError(f"{path}: {', '.join(strays)} in neither {BOXES} nor {HYPERVISORS}"))
+    if both := sorted({*boxes} & {*hypervisors}):
+        problems.append(GpuboxError(f"{path}: {', '.join(both)} in {BOXES} and in {HYPERVISORS}", "one of the two"))
+    if strays := sorted({*data} - {*boxes, *hypervisors}):
+        problems.append(GpuboxError(f"{path}: {', '.join(strays)} in neither {BOXES} nor {HYPERVISORS}"))
+    if not data and not problems:
+        problems.append(GpuboxError(f"{path}: no host in it", f"{BOXES} = [(name, data), ...], as in inventory/lxc.py"))
+    inventory.problems[:0] = [InventoryError(problem) for problem in problems]
     return inventory
 
 
 @contextmanager
-def _collecting(inventory: Inventory) -> Iterator[None]:
+def _collecting(inventory: Inventory, host: str) -> Iterator[None]:
     try:
         yield
-    except GpuboxError as problem:
-        inventory.problems.append(problem)
+    except GpuboxError as error:
+        inventory.problems.append(InventoryError(error, host))
 
 
-def _hosts(variables: dict[str, Any], group: str) -> dict[str, dict[str, Any]]:
+def _members(where: str, value: Any, problems: list[GpuboxError]) -> dict[str, dict[str, Any]]:
     """Name -> own data. pyinfra writes a group as [host] or ([host], data), a host as its name or (name, data)."""
-    hosts, shared = _split(variables.get(group, []), {})
-    return {name: {**shared, **own} for name, own in (_split(host, {}) for host in hosts)}
+    hosts, shared = _split(value)
+    if not isinstance(hosts, list) or not isinstance(shared, dict):
+        problems.append(GpuboxError(f"{where} is {value!r}", "a list of hosts, or (list of hosts, data of all)"))
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for host in hosts:
+        name, own = _split(host)
+        if not isinstance(name, str) or not isinstance(own, dict):
+            problems.append(GpuboxError(f"{where} holds {host!r}", 'a name, or (name, {"profile": ..., ...})'))
+        elif name in found:
+            problems.append(GpuboxError(f"{where}: {name} stands there twice", "each host once"))
+        else:
+            found[name] = {**shared, **own}
+    return found
 
 
-def _split(value: Any, default: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    return value if isinstance(value, tuple) and len(value) == 2 else (value, default)
+def _split(value: Any) -> tuple[Any, Any]:
+    return value if isinstance(value, tuple) and len(value) == 2 else (value, {})
 
 
-def _host_data(path: Path, variables: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _host_data(path: Path, members: dict[str, dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
     """Merged data of every host, as pyinfra merges it: group_data/all.py, then its groups', then its own."""
-    groups = [key for key, value in variables.items() if _is_group(key, value)]
     files = _group_data(path)
     merged: dict[str, dict[str, Any]] = {}
-    for group in groups:
-        for name in _hosts(variables, group):
+    for group, hosts in members.items():
+        for name in hosts:
             merged.setdefault(name, dict(files.get("all", {}))).update(files.get(group, {}))
-    for group in groups:
-        for name, own in _hosts(variables, group).items():
+    for hosts in members.values():
+        for name, own in hosts.items():
             merged[name].update(own)
     return merged
 
 
 def _is_group(key: str, value: Any) -> bool:
-    hosts = _split(value, {})[0]
-    return not key.startswith("_") and isinstance(hosts, list | tuple) and not isinstance(hosts, str) and bool(hosts)
+    """As pyinfra sees it: a list of names and tuples."""
+    hosts = value[0] if isinstance(value, tuple) and value else value
+    return not key.startswith("_") and isinstance(hosts, list) and all(isinstance(host, str | tuple) for host in hosts)
 
 
 def _group_data(path: Path) -> dict[str, dict[str, Any]]:
@@ -212,4 +254,4 @@ def _connection(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_connection(key: str) -> bool:
-    return key.startswith(("ssh_", "_"))
+    return str(key).startswith(("ssh_", "_"))

@@ -27,7 +27,8 @@ def command(path: Path | None, host: str | None, as_json: bool) -> None:
         found.box(host)  # an error that names the known ones
     boxes = [box for box in found.boxes.values() if host in {None, box.name}]
     findings = [
-        Finding("inventory", "error", "", problem.found, problem.needed, problem.todo, ()) for problem in found.problems
+        Finding("inventory", "error", problem.host, problem.found, problem.needed, problem.todo, ())
+        for problem in found.problems
     ]
     for box in boxes:
         findings += rules.check(box)
@@ -36,5 +37,6 @@ def command(path: Path | None, host: str | None, as_json: bool) -> None:
     else:
         rules.report(findings, Console())
         errors = sum(finding.severity == "error" for finding in findings)
-        click.echo(f"{len(boxes)} boxes, {len(findings)} findings, {errors} errors")
+        counts = (len(boxes), "box", "boxes"), (len(findings), "finding", "findings"), (errors, "error", "errors")
+        click.echo(", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counts))
     sys.exit(rules.exit_code(findings))

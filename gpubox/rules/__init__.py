@@ -102,4 +102,5 @@ def _about_override(host: str, name: str) -> Finding:
 
 def _line(console: Console, label: str, text: str) -> None:
     if text:
-        console.print(f"            [dim]{label + ':':11}[/]{escape(text)}", highlight=False, soft_wrap=True)
+        aligned = escape(text).replace("\n", "\n" + " " * 24)
+        console.print(f"            [dim]{label + ':':12}[/]{aligned}", highlight=False, soft_wrap=True)

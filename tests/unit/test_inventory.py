@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpubox import inventory
+from gpubox import inventory, paths
 from gpubox.errors import GpuboxError
 
 GOOD = """
@@ -56,6 +56,20 @@ def test_an_unknown_box_names_the_known_ones(written: Path) -> None:
         ('"profile": "tiny-cpu"})', '"profile": "tiny-cpu", "vram": 1})', "vram: unknown key"),
         ("gpu_boxes", "gpus", "a, b in neither gpu_boxes nor hypervisors"),
         ("gpu_boxes = [", "gpu_boxes = [1/0,", "ZeroDivisionError"),
+        ("gpu_boxes = [", "import sys; sys.exit(3)\ngpu_boxes = [", "SystemExit: 3"),
+        (GOOD, "", "no host in it"),
+        (GOOD, "gpu_boxes = []", "no host in it"),
+        (GOOD, "gpu_boxes = 'abc'", "gpu_boxes is 'abc'"),
+        (GOOD, "gpu_boxes = {'a': {'profile': 'tiny-cpu'}}", "gpu_boxes is {"),
+        (GOOD, "gpu_boxes = [('a', {}, 3)]", "gpu_boxes holds ('a', {}, 3)"),
+        (GOOD, "gpu_boxes = [('a', 'tiny-cpu')]", "gpu_boxes holds ('a', 'tiny-cpu')"),
+        (GOOD, "gpu_boxes = [('a', None)]", "gpu_boxes holds ('a', None)"),
+        (GOOD, "gpu_boxes = [5]", "gpu_boxes holds 5"),
+        (GOOD, "gpu_boxes = (['a'], 5)", "gpu_boxes is (['a'], 5)"),
+        (GOOD, "gpu_boxes = [('a', {5: 1, 'profile': 'tiny-cpu'})]", "a key that is 5 (int)"),
+        ('("b", {', '("a", {', "gpu_boxes: a stands there twice"),
+        ('("b", {', '("pve", {', "pve in gpu_boxes and in hypervisors"),
+        ('("b", {', '("b", {"hypervisor": "pve", "container": {"name": "101"}, ', "a and b are both container 101"),
     ],
 )
 def test_mistakes(written: Path, old: str, new: str, told: str) -> None:
@@ -66,9 +80,20 @@ def test_mistakes(written: Path, old: str, new: str, told: str) -> None:
     assert str(written) in error.value.message
 
 
+def test_a_mistake_keeps_what_is_needed_and_what_to_do_and_names_its_host(written: Path) -> None:
+    written.write_text(GOOD.replace('"tiny-cpu"})', '"tiny"})'))
+    (problem,) = inventory.read(written).problems
+    assert problem.host == "b"
+    assert problem.found == f"{written}: b: no profile named 'tiny' below {paths.profiles()}"
+    assert "tiny-cpu" in problem.needed
+    assert problem.todo == "did you mean tiny-cpu?"
+
+
 def test_all_mistakes_come_at_once(written: Path) -> None:
-    written.write_text(GOOD.replace("tiny-cpu", "tiny").replace('"pve", {', '"pve", {"color": 1,'))
-    assert len(inventory.read(written).problems) == 3  # two boxes and the hypervisor
+    wrong = GOOD.replace("tiny-cpu", "tiny").replace('"pve", {', '"pve", {"color": 1,')
+    written.write_text(f'{wrong}gpu_boxes += [5, "a"]\nmore = ["c"]\n')
+    # two boxes and the hypervisor; what is no host, a host twice, and one in no group
+    assert len(inventory.read(written).problems) == 6
 
 
 def test_yaml_beside_group_data_is_an_error(written: Path) -> None:
