@@ -10,8 +10,9 @@ from typing_extensions import override
 from gpubox.facts import files
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.files import Entry
-from gpubox.hypervisor import boot, cards, dkms, links, nodes
+from gpubox.hypervisor import boot, bus, cards, dkms, links, nodes
 from gpubox.hypervisor.boot import BootFiles
+from gpubox.hypervisor.bus import Slot
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.dkms import Kernel, NextBoot
 from gpubox.hypervisor.nodes import Node
@@ -37,6 +38,7 @@ class Host:
     proc_devices: str
     nodes: dict[str, Node]
     cards: list[Card]
+    slots: list[Slot]
     driver_text: str
     """Text of /proc/driver/nvidia/version; empty: no driver."""
     licence: str | None
@@ -75,6 +77,7 @@ class HostState(FactBase[Host]):
             proc_devices=found["devices"].expect(0, what="/proc/devices"),
             nodes=nodes.parse(found["nodes"].expect(0, what="device nodes")),
             cards=cards.present(found["cards"].text, found["pci"].expect(0, what="PCI devices")),
+            slots=bus.parse(found["bus"].expect(0, what="cards on the bus")),
             driver_text=found["driver"].text,
             licence=found["licence"].text.strip() or None,
             hmm=found["hmm"].text.strip() or None,
@@ -119,12 +122,14 @@ def _boot_files(found: dict[str, Answer]) -> BootFiles:
     )
 
 
-# pins: the one for the next boot alone comes first, since it wins
+# pins: the one for the next boot alone comes first, since it wins. Kernels bring modules nvidiafb and nvidia-wmi-* of
+# their own: only the driver has one for unified memory (nvidia-uvm; Debian: nvidia-current-uvm)
 _QUESTIONS = {
     "devices": "cat /proc/devices",
     "nodes": nodes.LIST,
     "cards": "cat /proc/driver/nvidia/gpus/*/information",
     "pci": cards.LIST,
+    "bus": bus.LIST,
     "driver": "cat /proc/driver/nvidia/version",
     "licence": "/sbin/modinfo -F license nvidia",
     "hmm": "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm",
@@ -133,7 +138,7 @@ _QUESTIONS = {
     "units": f"systemctl show -p Id,UnitFileState,ActiveState,NeedDaemonReload {NODES_UNIT} {PERSISTENCE_UNIT}",
     "kernels": """for k in /lib/modules/*; do [ -d "$k" ] || continue; v=${k##*/}; i=0; h=0; m=0
 [ ! -e "/boot/vmlinuz-$v" ] || i=1; [ ! -e "$k/build/Makefile" ] || h=1
-[ -z "$(find "$k" -name 'nvidia*.ko*' -print -quit)" ] || m=1; echo "$v $i $h $m"; done""",
+[ -z "$(find "$k" -name 'nvidia*uvm.ko*' -print -quit)" ] || m=1; echo "$v $i $h $m"; done""",
     "running": "uname -r",
     "pin": "cat /etc/kernel/next-boot-pin /etc/kernel/proxmox-boot-pin",
     "grub-default": "cat /etc/default/grub /etc/default/grub.d/*.cfg",

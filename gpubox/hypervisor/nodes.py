@@ -56,6 +56,12 @@ def needed(proc_devices: str, card_minors: Iterable[int]) -> list[Node]:
     ]
 
 
+def lacks_unified_memory(proc_devices: str) -> bool:
+    """Whether the driver is loaded but for nvidia-uvm, as after a boot: the first program that uses CUDA loads it."""
+    known = majors(proc_devices)
+    return _static_major(known) is not None and "nvidia-uvm" not in known
+
+
 def caps(proc_devices: str, present: Mapping[str, Node]) -> list[Node]:
     """The capability nodes (MIG, fabric manager) that are there, numbered by /proc/devices. Error: there are none."""
     major = majors(proc_devices).get("nvidia-caps")

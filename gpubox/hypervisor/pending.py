@@ -1,27 +1,30 @@
 """What waits for a person: a reload, a reboot, something that this tool reports and does not change."""
 
 from gpubox.facts.hypervisor_host import Host
-from gpubox.hypervisor import boot, dkms, links, modules
+from gpubox.hypervisor import boot, bus, dkms, links, modules
 from gpubox.settings import HypervisorSettings
 
 
 def pending(found: Host, wish: HypervisorSettings) -> list[str]:
     """What is written and not yet live, the most urgent first. Empty: the machine runs as its data says."""
     lines = [
+        *bus.gone(found.slots),
         modules.closed_modules(found.driver_text, found.licence, found.cards),
         modules.pending_reload(found.hmm, wish.uvm_disable_hmm, found.users),
         *modules.conflicts(found.options, wish.uvm_disable_hmm),
-        *dkms.warnings(found.kernels, found.next_boot, "proxmox" if found.proxmox else "debian"),
     ]
+    if found.driver_text or any(kernel.module for kernel in found.kernels):  # else a reboot loses nothing
+        lines += dkms.warnings(found.kernels, found.next_boot, "proxmox" if found.proxmox else "debian")
     if absent := boot.missing(found.command_line, wish.kernel_command_line):
         lines.append(f"pending reboot: the running kernel was started without {' '.join(absent)}")
     return [line for line in lines if line]
 
 
 def advice(found: Host) -> list[str]:
-    """What may slow or break copies between cards here; nothing is changed unless kernel_command_line asks for it."""
+    """What may slow, break or lose cards here; nothing is changed unless kernel_command_line asks for it."""
     ours = {card.pci for card in found.cards if card.minor is not None}
     iommu = {address: kind for address, kind in found.iommu.items() if address in ours}
     if len(ours) < 2 or not iommu:
-        return []
-    return links.findings(iommu, found.lspci, found.aspm, found.command_line)
+        return bus.at_risk(found.slots)
+    between = links.findings(iommu, found.lspci, found.aspm, found.command_line)
+    return [*bus.at_risk(found.slots), *(f"for peer-to-peer copies: {line}" for line in between)]

@@ -21,13 +21,17 @@ NODES_SCRIPT = "/usr/local/sbin/gpubox-nvidia-nodes"
 def device_nodes(look: Callable[[], Host]) -> Generator[StringCommand, None, None]:
     """Make the driver's device nodes that are missing, or whose numbers are not the kernel's; at each boot too.
 
-    Files of script and unit are put before by the same step.
+    Files of script and unit are put before by the same step; the script loads nvidia-uvm where only that is missing.
 
     + look: gives the hypervisor's state
     """
     found = look()
+    minors = [card.minor for card in found.cards if card.minor is not None]
     try:
-        wanted = nodes.needed(found.proc_devices, [card.minor for card in found.cards if card.minor is not None])
+        if nodes.lacks_unified_memory(found.proc_devices):
+            wrong = ["nvidia-uvm is not loaded"]
+        else:
+            wrong = nodes.wrong(nodes.needed(found.proc_devices, minors), found.nodes)
     except GpuboxError as error:
         raise OperationError(f"{host.name}: {error.message}") from error
     unit = found.units.get(NODES_UNIT)
@@ -35,7 +39,7 @@ def device_nodes(look: Callable[[], Host]) -> Generator[StringCommand, None, Non
         yield StringCommand("systemctl", "enable", NODES_UNIT)
     elif unit.stale:
         yield StringCommand("systemctl", "daemon-reload")
-    if wrong := nodes.wrong(wanted, found.nodes):
+    if wrong:
         logger.warning(f"{host.print_prefix}device nodes of the driver: {'; '.join(wrong)}")
         yield StringCommand(QuoteString(NODES_SCRIPT))
 
@@ -71,5 +75,5 @@ def report(wish: HypervisorSettings, look: Callable[[], Host]) -> Generator[Stri
     for line in pending(found, wish):
         logger.warning(f"{host.print_prefix}{line}")
     for line in advice(found):
-        logger.info(f"{host.print_prefix}for peer-to-peer copies: {line}")
+        logger.info(f"{host.print_prefix}{line}")
     yield from ()

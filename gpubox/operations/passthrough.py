@@ -15,7 +15,7 @@ from pyinfra.context import ctx_state, host
 
 from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor import Hypervisor
-from gpubox.hypervisor import incus
+from gpubox.hypervisor import incus, nodes
 from gpubox.hypervisor.cards import Wanted, choose, refuse_shared
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
@@ -46,8 +46,10 @@ def passthrough(
     + to_be_made: an earlier operation of the same run makes the container, so that a plan does not find it
     """
     container, found = box.container, look()
-    if found.config is None and to_be_made and not ctx_state.get().is_executing:
-        yield StringCommand("true")  # only counted: the run itself asks again
+    unmade = found.config is None and to_be_made
+    unloaded = bool(gpus) and nodes.lacks_unified_memory(found.proc_devices)
+    if (unmade or unloaded) and not ctx_state.get().is_executing:
+        yield StringCommand("true")  # only counted: an earlier operation changes that, and the run itself asks again
         return
     try:
         given = _given(box, found, gpus, others or {}, caps)

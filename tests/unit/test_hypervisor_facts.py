@@ -7,8 +7,8 @@ import pytest
 
 from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.facts.hypervisor import Hypervisor, HypervisorState, WayIn
-from gpubox.facts.hypervisor_host import HostState, Unit, _next_boot, _units
-from gpubox.hypervisor.dkms import NextBoot
+from gpubox.facts.hypervisor_host import _QUESTIONS, HostState, Unit, _next_boot, _units
+from gpubox.hypervisor.dkms import Kernel, NextBoot, parse
 from gpubox.hypervisor.kinds import Name
 from gpubox.hypervisor.nodes import Node
 from tests.unit.test_facts import printed
@@ -130,3 +130,31 @@ def test_the_hosts_questions_are_a_script_that_a_shell_can_run() -> None:
     assert found.files["/nowhere"].kind == "absent"
     assert found.proc_devices.startswith("Character devices:")
     assert found.boot_files.marker is False
+
+
+STOCK = ("kernel/drivers/video/fbdev/nvidia/nvidiafb.ko.xz", "kernel/drivers/platform/x86/nvidia-wmi-ec-backlight.ko")
+
+
+@pytest.mark.parametrize(
+    ("files", "module"),
+    [
+        pytest.param(STOCK, False, id="the kernel's own: frame buffer and backlight"),
+        pytest.param((*STOCK, "updates/dkms/nvidia-uvm.ko.zst"), True, id="NVIDIA's package, DKMS"),
+        pytest.param((*STOCK, "updates/dkms/nvidia-current-uvm.ko"), True, id="Debian's package"),
+        pytest.param((*STOCK, "kernel/drivers/video/nvidia-uvm.ko"), True, id="NVIDIA's installer"),
+        pytest.param((), False, id="nothing"),
+    ],
+)
+@pytest.mark.pain("P07")
+def test_the_drivers_module_is_told_from_the_kernels_own(files: tuple[str, ...], module: bool, tmp_path: Path) -> None:
+    (tmp_path / "lib/modules/6.8.12-4-pve/build").mkdir(parents=True)
+    (tmp_path / "lib/modules/6.8.12-4-pve/build/Makefile").touch()
+    (tmp_path / "boot").mkdir()
+    (tmp_path / "boot/vmlinuz-6.8.12-4-pve").touch()
+    for file in files:
+        path = tmp_path / "lib/modules/6.8.12-4-pve" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    line = _QUESTIONS["kernels"].replace("/lib/modules", f"{tmp_path}/lib/modules").replace("/boot", f"{tmp_path}/boot")
+    printed = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stdout
+    assert parse(printed) == [Kernel("6.8.12-4-pve", image=True, headers=True, module=module)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyinfra.api.command import StringCommand
 from pyinfra.api.exceptions import OperationError
-from pyinfra.context import ctx_host
+from pyinfra.context import ctx_host, ctx_state
 
 from gpubox.facts.hypervisor import Hypervisor, Inside
 from gpubox.hypervisor import passthrough as wish
@@ -164,6 +164,25 @@ def test_incus_plugs_in_while_it_runs() -> None:
 )
 def test_errors_name_the_container(found: Hypervisor, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(OperationError, match=f"gpu01 on pve01: .*{message}"):
+        _commands(LXC, found, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("found", "arguments"),
+    [
+        pytest.param(replace(FRESH, config=None, state="absent"), {"to_be_made": True}, id="no container yet"),
+        pytest.param(
+            replace(FRESH, proc_devices="Character devices:\n195 nvidia\n"), {}, id="nvidia-uvm not loaded yet"
+        ),
+    ],
+)
+@pytest.mark.pain("P76")
+def test_what_an_earlier_operation_will_have_done_is_only_counted_in_a_plan(
+    found: Hypervisor, arguments: dict[str, Any]
+) -> None:
+    with ctx_state.use(SimpleNamespace(is_executing=False)):
+        assert _commands(LXC, found, **arguments) == ["true"]
+    with ctx_state.use(SimpleNamespace(is_executing=True)), pytest.raises(OperationError):
         _commands(LXC, found, **arguments)
 
 
