@@ -13,7 +13,7 @@ from gpubox.facts.service import STAMP
 from gpubox.inventory import Box
 from gpubox.operations.files import OwnedFile
 from gpubox.profile import FlagValue
-from gpubox.server import checks, command, patches, probe, release, systemd
+from gpubox.server import checks, command, jit, patches, probe, release, systemd
 from gpubox.server.release import FOLDER, HERE, ROOT, Release
 from gpubox.server.weights import Arguments
 from gpubox.templates import render
@@ -53,7 +53,14 @@ def service_of(box: Box) -> Service:
     variables = _environment(box, release.venv_path(venv))
     wish = Release(
         argv=argv,
-        unit=render("sglang.service.j2", profile=box.profile, exec_line=systemd.exec_line(argv), folder=FOLDER),
+        unit=render(
+            "sglang.service.j2",
+            profile=box.profile,
+            exec_line=systemd.exec_line(argv),
+            folder=FOLDER,
+            jit=jit.environment(venv),
+            jit_line=systemd.exec_line(jit.ready(venv)),
+        ),
         environment=render("sglang.env.j2", text=systemd.environment_file(variables)),
         venv=venv,
         api_key=key,

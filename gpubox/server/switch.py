@@ -100,7 +100,7 @@ def rollback(arguments: Arguments) -> None:
     earlier = [digest for digest in _verified_ones(arguments) if digest != current]
     target = arguments.digest or (earlier[0] if earlier else "")
     if not target:
-        raise RefusedError("there is no earlier release that ever answered")
+        raise RefusedError("there is no earlier release that ever answered: this one stays, correct it and run again")
     _check_whole(arguments, target)
     left = [digest for digest in earlier if digest != target]
     if left:
@@ -160,13 +160,14 @@ def main(words: list[str]) -> int:
 
 
 def _superfluous(arguments: Arguments) -> list[Path]:
-    """Folders of releases, then of venvs."""
+    """Folders of releases, then of venvs, then of what was compiled in them (gpubox.server.jit)."""
     linked = {_target(arguments.link("current")), _target(arguments.link("previous"))}
     older = [digest for digest in _verified_ones(arguments) if digest not in linked]
     kept = linked | set(older[: arguments.keep])
     venvs = {_about(arguments, digest).get("venv") for digest in kept if digest}
     found = [path for path in _folders(arguments.releases) if path.name not in kept]
-    return found + [path for path in _folders(Path(arguments.root) / "venvs") if path.name not in venvs]
+    by_venv = [path for folder in ("venvs", "jit") for path in _folders(Path(arguments.root) / folder)]
+    return found + [path for path in by_venv if path.name not in venvs]
 
 
 def _make_current(arguments: Arguments, digest: str) -> None:

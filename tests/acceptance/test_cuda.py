@@ -5,7 +5,8 @@ from testinfra.host import Host
 
 from gpubox import cuda
 from gpubox.inventory import Box
-from gpubox.server.service import ENVIRONMENT_PATH
+from gpubox.server import jit
+from gpubox.server.service import ENVIRONMENT_PATH, UNIT, venv_of
 
 KERNEL = "__global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }"
 
@@ -58,6 +59,16 @@ def test_no_login_has_a_library_path(host: Host) -> None:
 def test_the_services_toolkit_has_the_headers_of_kernels_compiled_at_run_time(host: Host, box: Box) -> None:
     for header in cuda.JIT_HEADERS:
         assert host.file(f"{cuda.home(box.stack.cuda_home)}/include/{header}").exists, header
+
+
+@pytest.mark.pain("P30")
+def test_kernels_compiled_at_run_time_are_of_the_venv_driver_and_toolkit_of_now(host: Host, box: Box) -> None:
+    venv = venv_of(box)
+    set_there = host.check_output("systemctl show %s --property=Environment --value", UNIT).split()
+    assert [f"{name}={path}" for name, path in jit.environment(venv).items()] == set_there
+    made_with = host.file(f"{jit.folder(venv)}/made-with").content_string
+    assert host.check_output("cat /proc/driver/nvidia/version 2>/dev/null || true") in made_with
+    assert host.check_output("env -i bash -c %s", with_units_environment("nvcc --version")) in made_with
 
 
 def test_a_kernel_compiles_for_sm_120(host: Host, box: Box) -> None:

@@ -20,7 +20,7 @@ from gpubox.inventory import Box
 from gpubox.profile import Profile
 from gpubox.rules import registry
 from gpubox.rules.facts import BoxFacts
-from gpubox.server import command, systemd
+from gpubox.server import command, jit, systemd
 from gpubox.settings import BoxSettings, Cuda, Override
 from gpubox.templates import render
 from tests.unit.test_systemd import read
@@ -113,6 +113,7 @@ def _unit(wish: Profile, path: Path) -> Path | None:
     except GpuboxError:
         return None
     assert read(line) == argv
-    path.write_text(render("sglang.service.j2", profile=wish, exec_line=line, folder=str(path.parent)))
+    lines = {"exec_line": line, "jit": jit.environment("venv"), "jit_line": systemd.exec_line(jit.ready("venv"))}
+    path.write_text(render("sglang.service.j2", profile=wish, folder=str(path.parent), **lines))
     path.with_suffix(".env").write_text(text)
     return path

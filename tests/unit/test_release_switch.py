@@ -256,11 +256,14 @@ def test_prune_keeps_what_is_needed(box: Box) -> None:
     digests = [box.serve(str(n)) for n in range(5)]
     bad = box.made("bad")
     (box.root / "venvs/venv-half.new").mkdir()
-    assert set(box.state()["superfluous"]) == {bad, "venv-bad", "venv-half.new"}
+    for compiled in ("venv-0", "venv-4", "venv-long-gone"):
+        (box.root / "jit" / compiled).mkdir(parents=True)
+    assert set(box.state()["superfluous"]) == {bad, "venv-bad", "venv-half.new", "venv-long-gone"}
     box.do(switch.prune, keep=1)
     assert box.state()["superfluous"] == []
     assert box.names("releases") == {*digests[2:]}
     assert box.names("venvs") == {"venv-2", "venv-3", "venv-4"}
+    assert box.names("jit") == {"venv-4"}
     assert bad not in {release["digest"] for release in box.state()["releases"]}
     assert not list((box.root / "releases").glob(f"{digests[0]}*"))
 
