@@ -354,5 +354,6 @@ def _event(event: str, **more: object) -> None:
 if __name__ == "__main__":
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # progress comes as events
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    os.environ["HF_XET_CHUNK_CACHE_SIZE_BYTES"] = "0"  # up to 10 GB of no use here (huggingface_hub#3390)
     os.environ.pop("HF_HUB_OFFLINE", None)
     sys.exit(main(sys.argv[1:]))
