@@ -41,7 +41,7 @@ def outside(text: str) -> str:
 def stale_lines(text: str, known_majors: Iterable[int]) -> list[str]:
     """Lines of the user's own that allow a character major which the kernel does not have (P03: hard-coded majors)."""
     known = set(known_majors)
-    rule = re.compile(r"^\s*lxc\.cgroup2?\.devices\.allow\s*[=:]\s*c\s+(\d+):\S+\s.*$", re.M)
+    rule = re.compile(r"^[ \t]*lxc\.cgroup2?\.devices\.allow[ \t]*[=:][ \t]*c[ \t]+(\d+):\S+.*$", re.M)
     return [found.group().strip() for found in rule.finditer(outside(text)) if int(found.group(1)) not in known]
 
 

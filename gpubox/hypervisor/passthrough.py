@@ -55,7 +55,7 @@ def faults(found: Hypervisor, given: Gift) -> list[str]:
     wrong = nodes.wrong(given.nodes, found.inside.nodes)
     denied = [f"{path} is denied" for path in sorted(found.inside.denied & paths)]
     more = [path for path in sorted(set(found.inside.nodes) - paths) if path[len("/dev/nvidia") :].isdigit()]
-    extra = [f"{path} is not its any more" for path in more if not lxc_config.mounts(found.config or "", path)]
+    extra = [f"{path} is not its any more" for path in more if not lxc_config.mounts(_live(found), path)]
     locked = found.inside.memlock
     memlock = [f"may lock {locked} bytes of memory"] if given.memlock and locked != UNLIMITED else []
     return wrong + denied + extra + memlock
@@ -64,7 +64,7 @@ def faults(found: Hypervisor, given: Gift) -> list[str]:
 def remarks(box: Kind, found: Hypervisor) -> list[str]:
     """Lines of the user's own that are left as they are, and that a person should know about."""
     known = nodes.majors(found.proc_devices).values()
-    stale = lxc_config.stale_lines(found.config or "", known) if box.name != "incus" else []
+    stale = lxc_config.stale_lines(_live(found), known) if box.name != "incus" else []
     lines = [f"'{line}' allows a device number that the kernel does not have" for line in stale]
     if box.name == "proxmox" and found.pve_container >= proxmox_config.DEV_ENTRIES_SINCE:
         lines += [f"'{line}' is needless beside devN entries" for line in proxmox_config.own_lines(found.config or "")]
@@ -78,6 +78,11 @@ def remarks(box: Kind, found: Hypervisor) -> list[str]:
     if not found.may_raise_limits:
         lines.append("this hypervisor may not raise limits: the container's memlock stays as it is")
     return lines
+
+
+def _live(found: Hypervisor) -> str:
+    """What counts of the configuration now; a plain one has no sections."""
+    return proxmox_config.main_part(found.config or "")
 
 
 def _unprivileged(box: Kind, found: Hypervisor) -> bool:

@@ -17,7 +17,7 @@ MODE = "0666"
 """Of the nodes inside; Proxmox' default of 0660 keeps every user but root out."""
 _SLOTS = 256
 _OURS = "/dev/nvidia"
-_SECTION = re.compile(r"^\[([^\]\n]+)\][ \t]*$", re.M)
+_SECTION = re.compile(r"^\[[^\]\r\n]+\][ \t\r]*$", re.M)
 
 
 @dataclass
@@ -26,23 +26,27 @@ class _Part:
 
     lines: list[str] = field(default_factory=list)
 
+    @property
+    def is_pending(self) -> bool:
+        """It holds the changes that Proxmox makes at the next start."""
+        return bool(self.lines) and self.lines[0].lower().startswith("[pve:pending]")
+
     def values(self) -> dict[str, str]:
         """Key -> value, as Proxmox reads it: the last of equal keys counts."""
-        pairs = (re.match(r"([a-z][a-z_]*\d*):\s*(.*?)\s*$", line) for line in self.lines)
-        return {found.group(1): found.group(2) for found in pairs if found}
+        return dict(pair for pair in map(_pair, self.lines) if pair)
 
     def put(self, key: str, value: str | None) -> None:
         """Set one key where it stands, or at the end of the part's text; None removes it."""
-        at = [number for number, line in enumerate(self.lines) if re.match(rf"{re.escape(key)}:", line)]
+        at = [number for number, line in enumerate(self.lines) if (_pair(line) or [""])[0] == key]
         for number in reversed(at if value is None else at[1:]):
             del self.lines[number]
         if value is None:
             return
         line = f"{key}: {value}\n"
-        if at:
-            self.lines[at[0]] = line
-        else:
+        if not at:
             self.append(line)
+        elif _pair(self.lines[at[0]]) != (key, value):
+            self.lines[at[0]] = line
 
     def append(self, line: str) -> None:
         """A line at the end, before the blank lines that part it from the next section."""
@@ -60,7 +64,8 @@ def with_devices(text: str, nodes: Sequence[Node], version: tuple[int, ...]) -> 
     `version` is pve-container's. Entries of other devices, snapshots and comments stay. Errors: a locked container
     (a backup or migration runs), a template, no free slot.
     """
-    main, pending, rest = _split(text)
+    parts = _parts(text)
+    main, pending = parts[0], next((part for part in parts[1:] if part.is_pending), _Part())
     _refuse(main.values())
     if version >= DEV_ENTRIES_SINCE:
         _device_entries(main, pending, nodes)
@@ -68,17 +73,27 @@ def with_devices(text: str, nodes: Sequence[Node], version: tuple[int, ...]) -> 
         _raw_lines(main, nodes)
     if main.values().get("unprivileged") == "1":
         _once(main, "lxc.prlimit.memlock", "unlimited")
-    return "".join([*main.lines, *pending.lines, *rest])
+    return "".join(line for part in parts for line in part.lines)
 
 
 def unprivileged(text: str) -> bool:
     """Whether the container maps its root to another user."""
-    return _split(text)[0].values().get("unprivileged") == "1"
+    return _parts(text)[0].values().get("unprivileged") == "1"
+
+
+def main_part(text: str) -> str:
+    """What counts now: the text without pending changes and snapshots."""
+    return "".join(_parts(text)[0].lines)
 
 
 def own_lines(text: str) -> list[str]:
     """Raw lxc lines of the user's own about NVIDIA devices, which `devN` entries make needless."""
-    return [line.strip() for line in _split(text)[0].lines if re.match(rf"lxc\.mount\.entry\s*[:=]\s*{_OURS}", line)]
+    return [line.strip() for line in _parts(text)[0].lines if re.match(rf"lxc\.mount\.entry\s*[:=]\s*{_OURS}", line)]
+
+
+def _pair(line: str) -> tuple[str, str] | None:
+    found = re.match(r"([a-z][a-z_]*\d*):\s*(.*?)\s*$", line)
+    return (found.group(1), found.group(2)) if found else None
 
 
 def _device_entries(main: _Part, pending: _Part, nodes: Sequence[Node]) -> None:
@@ -96,7 +111,8 @@ def _device_entries(main: _Part, pending: _Part, nodes: Sequence[Node]) -> None:
         elif path.startswith(_OURS):
             main.put(key, None)
             pending.put(key, None)
-    free = (f"dev{n}" for n in range(_SLOTS) if f"dev{n}" not in main.values() and f"dev{n}" not in pending.values())
+    taken = {*main.values(), *pending.values(), *gone}
+    free = (slot for slot in (f"dev{n}" for n in range(_SLOTS)) if slot not in taken)
     for node in nodes:
         if node.path in wanted:
             slot = next(free, None)
@@ -144,14 +160,11 @@ def _once(part: _Part, key: str, value: str) -> None:
         part.append(f"{key}: {value}\n")
 
 
-def _split(text: str) -> tuple[_Part, _Part, list[str]]:
-    """The main part, the section of pending changes, and the snapshots' text."""
+def _parts(text: str) -> list[_Part]:
+    """The main part, then every section in its place."""
     starts = [found.start() for found in _SECTION.finditer(text)]
     chunks = [text[a:b] for a, b in zip([0, *starts], [*starts, len(text)], strict=True)]
-    is_pending = [bool(re.match(r"\[pve:pending\]", chunk, re.I)) for chunk in chunks]
-    pending = [line for chunk, yes in zip(chunks, is_pending, strict=True) if yes for line in chunk.splitlines(True)]
-    rest = [chunk for chunk, yes in zip(chunks[1:], is_pending[1:], strict=True) if not yes]
-    return _Part(chunks[0].splitlines(keepends=True)), _Part(pending), rest
+    return [_Part(re.findall(r"[^\n]*\n|[^\n]+", chunk)) for chunk in chunks]
 
 
 def _refuse(values: dict[str, str]) -> None:

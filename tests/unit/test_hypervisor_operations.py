@@ -218,6 +218,20 @@ def test_unprivileged_containers_may_lock_memory_where_the_hypervisor_can_grant_
     assert wish.faults(limited, wish.gift(LXC, limited, CARDS, caps=False)) == ["may lock 8388608 bytes of memory"]
 
 
+SNAPSHOT = "[before]\nlxc.cgroup2.devices.allow: c 409:* rwm\nlxc.mount.entry: /dev/nvidia7 dev/nvidia7 none bind\n"
+
+
+def test_remarks_are_about_what_counts_now_and_not_about_snapshots() -> None:
+    stale = "lxc.cgroup2.devices.allow: c 234:* rwm"
+    found = replace(FRESH, config=f"arch: amd64\n{stale}\n\n{SNAPSHOT}")
+    assert wish.remarks(PVE, found) == [
+        f"/etc/pve/lxc/101.conf: '{stale}' allows a device number that the kernel does not have; it is left as it is"
+    ]
+    seventh = Node("/dev/nvidia7", 195, 7)
+    more = replace(found, inside=replace(DONE.inside, nodes=NODES | {seventh.path: seventh}))
+    assert wish.faults(more, wish.gift(PVE, more, CARDS, caps=False)) == ["/dev/nvidia7 is not its any more"]
+
+
 def _replaced(tmp_path: Path, at_start: str, read: str, new: str) -> tuple[int, str]:
     """Run the real shell text of the write against a real file."""
     file = tmp_path / "config"

@@ -53,7 +53,7 @@ def test_broken_block_is_an_error(broken: str) -> None:
 @pytest.mark.pain("P03")
 def test_users_own_stale_majors_are_named() -> None:
     mine = "lxc.cgroup2.devices.allow: c 511:* rwm\nlxc.cgroup.devices.allow = c 195:* rwm\n"
-    mine += "# lxc.cgroup2.devices.allow: c 9:* rwm\n"
+    mine += "# lxc.cgroup2.devices.allow: c 9:* rwm\nlxc.cgroup2.devices.allow = c 409:0\nlxc.uts.name = a\n"
     text = with_passthrough(mine, [UVM], "v2")
-    assert stale_lines(text, [195]) == ["lxc.cgroup2.devices.allow: c 511:* rwm"]
+    assert stale_lines(text, [195]) == ["lxc.cgroup2.devices.allow: c 511:* rwm", "lxc.cgroup2.devices.allow = c 409:0"]
     assert outside(text) == mine

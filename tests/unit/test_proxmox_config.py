@@ -15,7 +15,8 @@ NODES = needed("195 nvidia\n195 nvidiactl\n511 nvidia-uvm\n", [0, 1])
 
 def _case(folder: Path) -> tuple[str, str, tuple[int, ...]]:
     ask = yaml.safe_load((folder / "ask.yaml").read_text())
-    return (folder / "in.conf").read_text(), (folder / "out.conf").read_text(), tuple(ask["version"])
+    before, after = ((folder / name).read_bytes().decode() for name in ("in.conf", "out.conf"))
+    return before, after, tuple(ask["version"])
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
