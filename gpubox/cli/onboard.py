@@ -12,13 +12,13 @@ from rich.markup import escape
 
 from gpubox import inventory, paths, rules
 from gpubox.errors import GpuboxError
+from gpubox.hanging import hanging
 from gpubox.onboard import adoption, card, files, probe, secrets
 from gpubox.onboard.adoption import Adopted
 from gpubox.onboard.findings import findings, silent, source
 from gpubox.onboard.login import login
 from gpubox.onboard.plan import Looked, Target, changes, container_of
 from gpubox.onboard.proposals import Proposal, proposals
-from gpubox.onboard.show import hanging
 from gpubox.rules.finding import Finding
 
 _FILE = click.Path(exists=True, dir_okay=False, resolve_path=True)
@@ -72,7 +72,7 @@ def command(address: str, **given: Any) -> None:
         found += rules.check(inventory.load(path).box(name), looked.box.facts(seen))
     if given["as_json"]:
         click.echo(json.dumps(_record(looked, found, listed, profile, written), indent=1))
-    _end(found, profile, bool(wanted), bool(written), path, console)
+    _end(found, profile, bool(wanted), bool(written), path, given, console)
 
 
 def _look(address: str, given: dict[str, Any]) -> Looked:
@@ -214,12 +214,21 @@ def _labels(looked: Looked) -> dict[str, list[str]]:
     return labels
 
 
-def _end(found: list[Finding], profile: str | None, wanted: bool, written: bool, path: Path, console: Console) -> None:
+def _end(
+    found: list[Finding],
+    profile: str | None,
+    wanted: bool,
+    written: bool,
+    path: Path,
+    given: dict[str, Any],
+    console: Console,
+) -> None:
     if profile is None:
         todo = "see the reasons above; --profile NAME overrules them"
         raise GpuboxError("no profile fits this machine", "one that does", todo)
     if wanted and not written:
-        console.print("nothing was written (without a terminal: --yes writes)", highlight=False)
+        why = " (--dry)" if given["dry"] else "" if _asks(given) else " (without a terminal: --yes writes)"
+        console.print(f"nothing was written{why}", highlight=False)
     else:
         console.print(f"next: pyinfra -y {path} deploy.py", highlight=False, soft_wrap=True)
     sys.exit(1 if any(finding.severity == "error" for finding in found) else 0)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gpubox.doctor.check import Check
-from gpubox.onboard.show import hanging
+from gpubox.hanging import hanging
 
 _STYLE = {"pass": "green", "fail": "bold red", "warn": "yellow", "unknown": "bold magenta"}
 
@@ -21,17 +21,10 @@ def show(checks: Sequence[Check], console: Console) -> None:
             host = check.host
             console.print(Text(host, style="bold"))
         word = check.status.upper() if check.status == "fail" else check.status
-        lead = Text(f"  {word:8}", style=_STYLE[check.status]) + Text(f"{check.id:{width}}  ", style="not dim")
-        _lines(console, lead, check.found)
-        rows = [(label, text) for label, text in (("needed", check.needed), ("cure", check.cure)) if text]
+        lead = Text.assemble((f"{word:8}", _STYLE[check.status]), check.id)
+        hanging(console, [(lead, check.found)], width=width + 10)
         if check.status != "pass":
+            rows = [(label, text) for label, text in (("needed", check.needed), ("cure", check.cure)) if text]
             hanging(console, rows, indent=10)
     counted = Counter[str](check.status for check in checks)
     console.print(", ".join(f"{counted[status]} {status}" for status in _STYLE if counted[status]), highlight=False)
-
-
-def _lines(console: Console, lead: Text, text: str) -> None:
-    """The first line of the text beside its lead; more lines hang."""
-    first, *rest = text.splitlines() or [""]
-    console.print(lead + Text(first, style="not bold"), soft_wrap=not console.is_terminal, highlight=False)
-    hanging(console, [("", line.strip()) for line in rest], indent=10)

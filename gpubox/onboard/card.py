@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.markup import escape
 
+from gpubox.hanging import hanging
 from gpubox.nccl.choose import Choice
 from gpubox.nccl.topology import Matrix
 from gpubox.onboard.findings import source
-from gpubox.onboard.show import hanging
 from gpubox.onboard.state import Box, Card, Gpus, Hypervisor
 
 _GIB = 1 << 30

@@ -54,7 +54,7 @@ def _judge(name: str, data: Mapping[str, Any], facts: BoxFacts, silent: str, see
         return Proposal(name, wish.summary, False, ("for the practice machine",))
     box = inventory.box_of("this", {**data, "profile": name}, f"profile {name}")
     found = rules.check(box, facts)
-    against = _counted(one.found for one in found if one.severity == "error" and one.rule != OPEN)
+    against = _counted(_said(one) for one in found if one.severity == "error" and one.rule != OPEN)
     if box.stack.device == "cuda" and silent:
         against.insert(0, silent)
     if against:
@@ -66,6 +66,10 @@ def _judge(name: str, data: Mapping[str, Any], facts: BoxFacts, silent: str, see
 
 def _is_open(found: Iterable[Finding]) -> bool:
     return any(one.rule == OPEN and one.severity == "error" for one in found)
+
+
+def _said(one: Finding) -> str:
+    return f"{one.found} (needed: {one.needed})" if one.needed else one.found
 
 
 def _counted(reasons: Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.markup import escape
 
+from gpubox.hanging import hanging
 from gpubox.inventory import Box
 from gpubox.rules import context
 from gpubox.rules.context import Context
@@ -57,12 +58,14 @@ def report(findings: Iterable[Finding], console: Console) -> None:
         word = "cannot tell" if finding.severity == "unknown" else finding.severity
         style = _STYLE[finding.severity]
         console.print(f"[{style}]{word:11}[/] {escape(finding.host)}  [bold]{finding.rule}[/]", highlight=False)
-        if finding.overridden:
-            _line(console, "overridden", finding.overridden)
-        _line(console, "found", finding.found)
-        _line(console, "needed", finding.needed)
-        _line(console, "to do", finding.todo)
-        _line(console, "evidence", "; ".join(finding.evidence))
+        texts = {
+            "overridden": finding.overridden,
+            "found": finding.found,
+            "needed": finding.needed,
+            "to do": finding.todo,
+            "evidence": "; ".join(finding.evidence),
+        }
+        hanging(console, [(f"{label}:", text) for label, text in texts.items() if text], indent=12, width=12)
 
 
 def _findings(one: Rule, judged: Context) -> list[Finding]:
@@ -98,9 +101,3 @@ def _about_override(host: str, name: str) -> Finding:
         return Finding(_ABOUT_OVERRIDES[1], "info", host, text, "only overrides that are needed", "take it out", ())
     known = "an id as `gpubox check` prints it; docs/rules.md lists all"
     return Finding(_ABOUT_OVERRIDES[0], "error", host, f"an override names {name!r}, which is no rule", known, "", ())
-
-
-def _line(console: Console, label: str, text: str) -> None:
-    if text:
-        aligned = escape(text).replace("\n", "\n" + " " * 24)
-        console.print(f"            [dim]{label + ':':12}[/]{aligned}", highlight=False, soft_wrap=True)
