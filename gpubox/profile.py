@@ -94,13 +94,16 @@ class Profile(Model):
 
     @property
     def port(self) -> int:
-        """The TCP port that the server listens on (SGLang's default: 30000)."""
-        return int(str(self.flags.get("port", 30000)))
+        """The TCP port that the server listens on (SGLang's default: 30000). Error: what is given is no port."""
+        given = str(self.flags.get("port") or 30000)
+        if not given.isdecimal() or not 0 < int(given) < 2**16:
+            raise GpuboxError(f"profile {self.name}: port is {given}", "a number from 1 to 65535")
+        return int(given)
 
     @property
     def model_path(self) -> str:
         """The local path or hub name that SGLang gets as its model."""
-        return str(self.flags.get("model-path", self.flags.get("model", "")))
+        return str(self.flags.get("model-path") or self.flags.get("model") or "")
 
 
 def names() -> list[str]:

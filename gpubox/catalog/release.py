@@ -82,7 +82,7 @@ class Release(Model):
 
     def abbreviated(self, name: str) -> list[str]:
         """All spellings that `name` abbreviates."""
-        return [spelling for spelling in self._spellings if spelling.startswith(name)]
+        return [spelling for spelling in self._spellings if name and spelling.startswith(name)]
 
     @cached_property
     def _spellings(self) -> dict[str, Flag]:

@@ -11,6 +11,7 @@ from gpubox import paths, profile, rules, stack
 from gpubox.cli.profiles import command as cli
 from gpubox.errors import GpuboxError
 from gpubox.inventory import Box
+from gpubox.profile import FlagValue
 from gpubox.server import command
 from gpubox.settings import BoxSettings
 
@@ -142,3 +143,22 @@ def test_a_profile_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(GpuboxError) as error:
         profile.load("x")
     assert told in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("flags", "port", "model"),
+    [
+        ({}, 30000, ""),
+        ({"port": None, "model-path": None, "model": "/m"}, 30000, "/m"),
+        ({"port": "8000", "model-path": "/n"}, 8000, "/n"),
+    ],
+)
+def test_port_and_model_when_they_are_left_out(flags: dict[str, FlagValue], port: int, model: str) -> None:
+    wish = profile.load("tiny-cpu").model_copy(update={"flags": flags})
+    assert (wish.port, wish.model_path) == (port, model)
+
+
+@pytest.mark.parametrize("port", ["abc", 0.5, 99999, -1, True, "\u00b2"])
+def test_no_port(port: FlagValue) -> None:
+    with pytest.raises(GpuboxError, match="1 to 65535"):
+        _ = profile.load("tiny-cpu").model_copy(update={"flags": {"port": port}}).port

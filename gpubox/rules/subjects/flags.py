@@ -4,17 +4,30 @@ import difflib
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from gpubox.catalog import release
 from gpubox.catalog.release import Flag
+from gpubox.errors import GpuboxError
 from gpubox.profile import FlagValue
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
+from gpubox.server import command, systemd
 
 _WHEELS = "read in the wheel of the release (gpubox/catalog/releases)"
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
 _HUMAN = re.compile(r"-?\d+(\.\d+)?(Ki|Mi|Gi|Ti|k|M|G|T)?")
+_AT_LEAST_ONE = (
+    *("tp-size", "pp-size", "dp-size", "ep-size", "nnodes"),
+    *("max-running-requests", "max-total-tokens", "context-length", "cuda-graph-max-bs", "cuda-graph-max-bs-decode"),
+)
+_RANGES = {
+    **dict.fromkeys(_AT_LEAST_ONE, (1, float("inf"))),
+    "port": (1, 65535),
+    "mem-fraction-static": (0.01, 0.99),
+}
+"""Smallest and largest number that a server can start with; argparse takes any."""
 
 
 @rule("flag-unknown", "error", "Every flag exists in the pinned SGLang.", _WHEELS, needs=("release",))
@@ -50,6 +63,24 @@ def value(c: Context) -> Iterator[Told]:
             continue
         if (problem := _problem(found, given)) is not None:
             yield Told(f"--{name} {_shown(given)}: {problem}", _wanted(found), _elsewhere(c, found, given))
+
+
+@rule(
+    "unit-text",
+    "error",
+    "Every word can stand in a unit of systemd.",
+    "https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html",
+)
+def unit_text(c: Context) -> Iterator[Told]:
+    """No control characters, which YAML writes as \\0 or \\e between double quotes."""
+    words = [*c.profile.python_args, *command.flags(c.profile.flags)]
+    renderings = [partial(systemd.exec_line, ["/", word]) for word in words]
+    values = [value for value in c.environment.values() if value]
+    for render in [*renderings, *(partial(systemd.environment_file, {"X": value}) for value in values)]:
+        try:
+            render()
+        except GpuboxError as error:
+            yield Told(error.found, error.needed, "take them out")
 
 
 @rule("flag-twice", "error", "No flag is given under two names.", _WHEELS, needs=("release",))
@@ -89,6 +120,9 @@ def config(c: Context) -> Iterator[Told]:
 
 
 def _gone(c: Context, name: str, found: Flag | None) -> Told:
+    plain = name.strip().lstrip("-").replace("_", "-").lower()
+    if plain != name and plain in c.release.spellings:
+        return Told(f"{name!r} is no name of a flag", "SGLang's name without its dashes", f"write it as {plain}")
     new = found.replacement if found else _replacement(c, name)
     others = _releases_with(name)
     if not others:
@@ -126,7 +160,7 @@ def _problem(flag: Flag, given: FlagValue) -> str | None:
         return "a list for a flag that takes one value"
     if not values and flag.nargs != "*":
         return "an empty list"
-    wrong = [item for item in values if not _fits(flag, str(item))]
+    wrong = [item for item in values if not (_fits(flag, str(item)) and _in_range(flag, str(item)))]
     return f"not accepted: {_list([str(item) for item in wrong], '')}" if wrong else None
 
 
@@ -150,9 +184,24 @@ def _fits(flag: Flag, text: str) -> bool:
     return True
 
 
+def _range(flag: Flag) -> tuple[float, float] | None:
+    return next((_RANGES[name] for name in flag.names if name in _RANGES), None)
+
+
+def _in_range(flag: Flag, text: str) -> bool:
+    if (limits := _range(flag)) is None:
+        return True
+    try:
+        return limits[0] <= float(text) <= limits[1]
+    except ValueError:
+        return True  # a number with a letter, as 4k
+
+
 def _wanted(flag: Flag) -> str:
     if flag.choices is not None:
         return "one of: " + ", ".join(str(choice) for choice in flag.choices)
+    if (limits := _range(flag)) is not None:
+        return f"a number from {limits[0]} {f'to {limits[1]}' if limits[1] < float('inf') else 'on'}"
     return {"flag": "nothing, so `true` here", "human-int": "a number, as 4096 or 4k"}.get(flag.type, f"{flag.type}")
 
 
