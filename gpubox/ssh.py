@@ -10,6 +10,19 @@ from gpubox.errors import CannotTellError, GpuboxError
 CONNECT_TIMEOUT_S = 10
 _UNREACHED = 255
 """ssh's own exit code when it did not get as far as the command."""
+_CAUSES = {
+    "Host key verification failed": (
+        "the host key that is known",
+        "was the machine installed anew? then ssh-keygen -R {host}; else find out who answers there",
+    ),
+    "Permission denied": (
+        "a login by key",
+        "ssh-copy-id {login}, or name another user or key; ssh {login} must ask nothing",
+    ),
+    "": ("a host that answers ssh", "is it up, is this its address and port, is a firewall between? try ssh {login}"),
+}
+"""What ssh says in its last lines -> what is needed, what to do; the last one for everything else."""
+_NO_ROOT = "root itself, or sudo without a password: in /etc/sudoers.d, USER ALL=(ALL) NOPASSWD: ALL"
 
 
 def command(address: str, connection: Mapping[str, Any]) -> list[str]:
@@ -52,10 +65,19 @@ def send(address: str, connection: Mapping[str, Any], words: Sequence[str], data
         raise CannotTellError(f"{address}: no answer within {timeout_s:.0f} s", "a host that answers") from None
     except FileNotFoundError:
         raise CannotTellError("there is no ssh on this machine", "an ssh client") from None
-    said = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
+    said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
     if done.returncode == _UNREACHED:
-        login = f"ssh {address}, by hand, must log in without a question: key, user, host key"
-        raise CannotTellError(f"{address}: {' / '.join(said) or 'ssh failed'}", "a login by key", login)
+        raise _unreached(address, connection, " / ".join(said[-2:]) or "ssh failed")
     if done.returncode != 0:
-        raise CannotTellError(f"{address}: exit code {done.returncode}: {' / '.join(said)}", "a shell as root there")
+        told = " / ".join(said[-3:])
+        raise CannotTellError(f"{address}: exit code {done.returncode}: {told}", "a shell as root there", _NO_ROOT)
     return done.stdout.decode(errors="surrogateescape")
+
+
+def _unreached(address: str, connection: Mapping[str, Any], said: str) -> CannotTellError:
+    needed, todo = next(cause for text, cause in _CAUSES.items() if text in said)
+    port, key, known = (connection.get(name) for name in ("ssh_port", "ssh_key", "ssh_known_hosts_file"))
+    login = [*(["-p", str(port)] if port else []), *(["-i", str(key)] if key else []), command(address, connection)[-1]]
+    host = [f"[{address}]:{port}" if port else address, *(["-f", str(known)] if known else [])]
+    where = f"{address} port {port}" if port else address
+    return CannotTellError(f"{where}: {said}", needed, todo.format(login=shlex.join(login), host=shlex.join(host)))

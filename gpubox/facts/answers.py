@@ -76,4 +76,8 @@ def _answer(line: str) -> tuple[str, Answer]:
         text, _, code = base64.b64decode(packed, validate=True).decode(errors="surrogateescape").rpartition("\n")
         return name, Answer(int(code), text)
     except ValueError as error:
-        raise CannotTellError(f"not an answer of the host: {line[:80]!r}") from error
+        raise CannotTellError(
+            f"not an answer of the host: {line[:80]!r}",
+            "a login shell there that prints nothing by itself",
+            "in its .bashrc (or .profile, .cshrc), put what prints below: case $- in *i*) ;; *) return ;; esac",
+        ) from error
