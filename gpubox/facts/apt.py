@@ -25,6 +25,13 @@ HOLDERS = (
 )
 """Shell: a line for each process that holds one of them: its number, a tab, its command line."""
 
+INSTALLED_ALONE = (
+    "-o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null "
+    "-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
+)
+"""Options of apt for a question about installed packages alone: 0.02 s. Against all that the sources offer, it matches
+every pin's patterns with every package name first: 1.2 s of CPU (measured, Debian 12 with its whole archive)."""
+
 _SOURCES = (
     "for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do "
     '[ ! -f "$f" ] || printf "%s\\t%s\\n" "$(base64 -w0 <"$f")" "$f"; done'
@@ -32,6 +39,7 @@ _SOURCES = (
 _UNSETTLED = (
     "dpkg-query -W -f '${db:Status-Abbrev}\\t${Package}\\n' | grep -E '^(.[HUFWt]|..R)'; [ $? -le 1 ] || exit 1"
 )
+_UNMET = f"LC_ALL=C apt-get check -q -o Debug::NoLocking=1 {INSTALLED_ALONE} 2>&1 || true"
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class AptFact(FactBase[AptState]):
                 "sources": StringCommand(_SOURCES),
                 "unsettled": StringCommand(_UNSETTLED),
                 "interrupted": StringCommand("ls /var/lib/dpkg/updates 2>/dev/null | grep -c '^[0-9]' || true"),
-                "unmet": StringCommand("LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1 || true"),
+                "unmet": StringCommand(_UNMET),
                 "holders": StringCommand(HOLDERS),
                 "keyrings": StringCommand("for f in", *paths, read),
             }

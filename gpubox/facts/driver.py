@@ -11,6 +11,7 @@ from gpubox import driver
 from gpubox.facts import files
 from gpubox.facts import packages as dpkg
 from gpubox.facts.answers import checked, script
+from gpubox.facts.apt import INSTALLED_ALONE
 from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 
@@ -75,7 +76,7 @@ class DriverFact(FactBase[DriverState]):
                 "libraries": StringCommand(_LIBRARIES),
                 "packages": dpkg.question([*driver.USERLAND, *driver.KERNEL_PACKAGES]),
                 "offers": offers,
-                "automatic": StringCommand("apt-mark showauto 2>&1"),
+                "automatic": StringCommand(f"apt-mark {INSTALLED_ALONE} showauto 2>&1"),
                 "files": files.question([driver.PINS, driver.UNATTENDED, driver.SOURCE_FILE]),
             }
         )
