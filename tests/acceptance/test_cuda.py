@@ -62,13 +62,9 @@ def test_the_services_toolkit_has_the_headers_of_kernels_compiled_at_run_time(ho
 
 
 @pytest.mark.pain("P30")
-def test_kernels_compiled_at_run_time_are_of_the_venv_driver_and_toolkit_of_now(host: Host, box: Box) -> None:
-    venv = venv_of(box)
-    set_there = host.check_output("systemctl show %s --property=Environment --value", UNIT).split()
-    assert [f"{name}={path}" for name, path in jit.environment(venv).items()] == set_there
-    made_with = host.file(f"{jit.folder(venv)}/made-with").content_string
-    assert host.check_output("cat /proc/driver/nvidia/version 2>/dev/null || true") in made_with
-    assert host.check_output("env -i bash -c %s", with_units_environment("nvcc --version")) in made_with
+def test_kernels_compiled_at_run_time_are_kept_for_the_venv(host: Host, box: Box) -> None:
+    there = host.check_output("systemctl show %s --property=Environment --value", UNIT).split()
+    assert there == [f"{name}={path}" for name, path in jit.environment(venv_of(box)).items()]
 
 
 def test_a_kernel_compiles_for_sm_120(host: Host, box: Box) -> None:
