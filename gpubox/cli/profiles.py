@@ -47,7 +47,7 @@ def show(name: str, as_json: bool) -> None:
     console.print(f"[bold]{escape(found.name)}[/]: {escape(found.summary)}")
     console.print(f"for {found.purpose}{cards}, stack {found.stack}, {found.status}")
     for title, values in _settings(found).items():
-        table = Table(title, "value", "why", title_justify="left")
+        table = Table(Column(title, no_wrap=True), *(Column(name, overflow="fold") for name in ("value", "why")))
         for key, value in values.items():
             table.add_row(key, escape(value), escape(_why(found, key)))
         console.print(table)
@@ -71,7 +71,7 @@ def diff(left: str, right: str, everything: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(shown, indent=1))
         return
-    table = Table(Column("setting", no_wrap=True), left, right)
+    table = Table(Column("setting", no_wrap=True), *(Column(name, overflow="fold") for name in (left, right)))
     for key, pair in shown.items():
         style = None if pair[0] == pair[1] else "bold"
         table.add_row(key, *(escape("-" if value is None else value) for value in pair), style=style)

@@ -78,7 +78,9 @@ def test_a_current_profile_has_no_fault(name: str) -> None:
 
 @pytest.mark.parametrize("name", CURRENT)
 def test_each_choice_of_a_current_profile_has_a_source(name: str) -> None:
-    for reason in profile.load(name).reasons:
+    wish = profile.load(name)
+    assert {*wish.flags, *wish.environment} <= {reason.setting for reason in wish.reasons}
+    for reason in wish.reasons:
         assert reason.why
         assert reason.source
 
@@ -109,6 +111,12 @@ def test_show_names_every_setting(name: str) -> None:
     assert done.exit_code == 0
     for setting in [*profile.load(name).flags, *profile.load(name).environment]:
         assert setting in done.output
+
+
+def test_a_source_is_shown_whole_on_a_narrow_terminal() -> None:
+    done = CliRunner().invoke(cli, ["show", "glm-5-nvfp4"], env={"COLUMNS": "80"})
+    words = "".join(line.rsplit("│", 2)[-2].strip() for line in done.output.splitlines() if line.startswith("│"))
+    assert "https://github.com/sgl-project/sglang/issues/24633" in words
 
 
 def test_inheritance_is_one_level_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

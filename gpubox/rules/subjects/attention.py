@@ -72,9 +72,11 @@ def backends(c: Context) -> Iterator[Told]:
     needs=CATALOGUE,
 )
 def bf16_kv(c: Context) -> Iterator[Told]:
-    """`auto` becomes fp8_e4m3 by itself."""
+    """`auto` becomes fp8_e4m3 by itself. Older releases have no kernel for it at all."""
     kind = c.text("kv-cache-dtype")
     if kind not in {"bf16", "bfloat16"} or not c.gpu or c.model.attention != "dsa" or not c.sm12:
+        return
+    if not at_least(c.release.sglang, c.matrix.glm_sm120_from):
         return
     yield Told(
         f"--kv-cache-dtype {kind} with sparse attention on SM120", "fp8_e4m3", "set it to fp8_e4m3, or leave it out"

@@ -29,6 +29,11 @@ class Sum:
         """What SGLang keeps for weights and KV cache."""
         return self.card * self.fraction
 
+    @property
+    def room_tokens(self) -> int:
+        """Tokens whose KV cache fits beside the weights."""
+        return int((self.static - self.weights) / self.kv * self.kv_tokens)
+
     @override
     def __str__(self) -> str:
         """The sum, printed."""
@@ -48,7 +53,7 @@ class Sum:
     needs=CATALOGUE,
 )
 def fit(c: Context) -> Iterator[Told]:
-    """The sum is printed either way it fails."""
+    """The sum is printed whether it fits or not."""
     if not c.gpu:
         return
     total = arithmetic(c)
@@ -57,6 +62,8 @@ def fit(c: Context) -> Iterator[Told]:
         yield Told(str(total), "weights and KV cache within the fraction", todo)
     elif total.card - total.static < total.reserve:
         yield Told(str(total), "room outside the fraction", "lower --mem-fraction-static, or capture smaller graphs")
+    else:
+        yield Told(f"{total}; room for {total.room_tokens:,} tokens in all", "", "", "info")
 
 
 @rule(
