@@ -10,10 +10,9 @@ from typing import Any
 from gpubox import ssh
 from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.facts import release
-from gpubox.facts.ready import PROBE_PATH
 from gpubox.facts.release import Releases
 from gpubox.inventory import Box
-from gpubox.server import readiness, switch, watch
+from gpubox.server import probe, readiness, switch, watch
 from gpubox.server.service import UNIT
 
 _BUSY = 75
@@ -39,12 +38,11 @@ def act(box: Box, action: str, digest: str = "") -> Releases:
     raise (GpuboxError if done.returncode == switch.FAILED else CannotTellError)(f"{box.name}: {said}")
 
 
-def wait(box: Box, probe: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def wait(box: Box, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The events of the probe as they come; the last is `ready`, `failed` or `cannot-tell`."""
-    given = json.dumps({**probe, **readiness.about_log(), "thorough": True})
-    with subprocess.Popen(
-        _on(box, ["python3", PROBE_PATH]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    given = json.dumps({**asked, **readiness.about_log(), "thorough": True})
+    command = _on(box, ["python3", "-I", "-c", Path(probe.__file__).read_text()])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         if process.stdin is not None and process.stdout is not None:
             process.stdin.write(given)
             process.stdin.close()

@@ -12,7 +12,6 @@ names is among them, and no `.incomplete` is left of them. The hub's own `hf dow
 """
 
 import errno
-import fnmatch
 import json
 import os
 import re
@@ -20,8 +19,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,8 +42,6 @@ class Arguments:
     """A file that only its owner may read and that holds nothing but the token; None: ask without one."""
     endpoint: str | None = None
     """The hub; None: huggingface.co."""
-    ignore: list[str] = field(default_factory=list)
-    """Patterns of files that are not wanted, as `original/*`."""
     attempts: int = 6
     pause_s: float = 5
     """Before the second attempt; doubled for each one after it. A longer Retry-After of the hub wins."""
@@ -159,13 +155,9 @@ def main(words: list[str]) -> int:
 def _ask(arguments: Arguments, token: str | None) -> Manifest:
     api = import_module("huggingface_hub").HfApi(endpoint=arguments.endpoint, token=token or False)
     info = api.model_info(arguments.repository, revision=arguments.revision, files_metadata=True)
-    wanted = [
-        file
-        for file in info.siblings or []
-        if not any(fnmatch.fnmatch(file.rfilename, pattern) for pattern in arguments.ignore)
-    ]
-    sizes = {file.rfilename: int(file.size or 0) for file in wanted}
-    blobs = {file.rfilename: str(file.lfs.sha256 if file.lfs else file.blob_id) for file in wanted}
+    files = info.siblings or []
+    sizes = {file.rfilename: int(file.size or 0) for file in files}
+    blobs = {file.rfilename: str(file.lfs.sha256 if file.lfs else file.blob_id) for file in files}
     return Manifest(str(info.sha), sizes, blobs)
 
 
@@ -182,7 +174,6 @@ def _download(arguments: Arguments, manifest: Manifest, token: str | None) -> No
             cache_dir=arguments.storage.parent,
             endpoint=arguments.endpoint,
             token=token or False,
-            ignore_patterns=arguments.ignore or None,
         )
     finally:
         ended.set()
@@ -342,7 +333,7 @@ def _gib(count: int) -> str:
     return f"{count / 2**30:.1f} GiB"
 
 
-def _remove(paths: "list[Path] | Iterator[Path]") -> None:
+def _remove(paths: list[Path]) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
 

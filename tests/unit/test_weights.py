@@ -314,12 +314,6 @@ def test_damage_is_seen_without_the_hub_and_repaired(box: Box, hub: Hub, case: s
     assert hub.sent - sent < 320_000  # the other shard stays
 
 
-def test_unwanted_files_are_left_out(box: Box, hub: Hub) -> None:
-    hub.files["original/consolidated.pth"] = b"x" * 1000
-    assert box.run("fetch", ignore=["original/*"])[-1]["event"] == "complete"
-    assert box.contents() == FILES
-
-
 @pytest.mark.pain("P71")
 def test_the_token_goes_to_the_hub_and_nowhere_else(box: Box, hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hf_sekret\n")
