@@ -37,7 +37,7 @@ def refuse_others_conflicts(box: Box, state: AptState, uri: str) -> None:
     for conflict in found:
         if sources.is_same(conflict.uri, uri):
             continue
-        files = ", ".join(f"{file} ({key or 'no key'})" for file, key in conflict.signed_by.items())
+        files = ", ".join(f"{file} ({key or 'no key'})" for file, key in conflict.signed_by)
         raise GpuboxError(
             f"{box.name}: {conflict.uri} {conflict.suite} has entries with different Signed-By: {files}",
             "one entry: apt reads no source at all while they differ",

@@ -47,7 +47,7 @@ _TABLE = (
         "wait for that process to end, or find out why it hangs; never delete the lock file",
     ),
     (
-        r"Conflicting values set for option Signed-By.*",
+        r"Conflicting values set for option .*",
         "one entry for each source",
         "keep one of the two files in /etc/apt/sources.list.d and disable the other",
     ),

@@ -29,8 +29,8 @@ class Conflict:
 
     uri: str
     suite: str
-    signed_by: dict[str, str]
-    """File -> the key that it names."""
+    signed_by: tuple[tuple[str, str], ...]
+    """Files with the key that each names; one file may name two."""
 
 
 def parse(path: str, text: str) -> list[Source]:
@@ -42,10 +42,10 @@ def parse(path: str, text: str) -> list[Source]:
 
 def conflicts(sources: Iterable[Source]) -> list[Conflict]:
     """What apt would refuse as `Conflicting values set for option Signed-By`."""
-    named: dict[tuple[str, str], dict[str, str]] = {}
+    named: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
     for source in sources:
-        named.setdefault((_plain(source.uri), source.suite), {})[source.file] = source.signed_by
-    return [Conflict(uri, suite, by) for (uri, suite), by in named.items() if len(set(by.values())) > 1]
+        named.setdefault((_plain(source.uri), source.suite), {})[source.file, source.signed_by] = None
+    return [Conflict(uri, suite, tuple(by)) for (uri, suite), by in named.items() if len({key for _, key in by}) > 1]
 
 
 def is_same(one: str, other: str) -> bool:

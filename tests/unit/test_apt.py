@@ -77,7 +77,8 @@ def test_sources(path: str, text: str, found: list[Source]) -> None:
 @pytest.mark.pain("P21")
 def test_conflicts_are_what_apt_would_refuse() -> None:
     one, other = Source(LIST, CUDA, "/", (), "/k.gpg"), Source(SOURCES, CUDA.rstrip("/"), "/", (), "")
-    assert sources.conflicts([one, other]) == [Conflict(CUDA.rstrip("/"), "/", {LIST: "/k.gpg", SOURCES: ""})]
+    assert sources.conflicts([one, other]) == [Conflict(CUDA.rstrip("/"), "/", ((LIST, "/k.gpg"), (SOURCES, "")))]
+    assert sources.conflicts([one, replace(one, signed_by="")])[0].signed_by == ((LIST, "/k.gpg"), (LIST, ""))
     assert sources.conflicts([one, replace(other, signed_by="/k.gpg")]) == []
     assert sources.conflicts([one, replace(other, suite="x/")]) == []
 
