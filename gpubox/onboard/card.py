@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from gpubox.hanging import hanging
 from gpubox.nccl.choose import Choice
+from gpubox.nccl.recipes import fitting
 from gpubox.nccl.topology import Matrix
 from gpubox.onboard.findings import source
 from gpubox.onboard.state import Box, Card, Gpus, Hypervisor
@@ -36,7 +37,7 @@ def lines(box: Box, above: Hypervisor | None, choice: Choice) -> Iterator[tuple[
     for disk in box.disks:
         yield "disk", f"{disk.path}: {_gib(disk.free)} free of {_gib(disk.size)}"
     yield from _gpu_lines(seen, box)
-    yield from _links(seen, choice)
+    yield from _links(seen, choice, box.sockets)
     toolkits = [f"{folder}{'' if release else ' (broken)'}" for folder, release in box.toolkits.items()]
     default = f", default {box.toolkit_default}" if box.toolkit_default else ""
     yield "CUDA", f"{', '.join(toolkits) or 'none'}{default}"
@@ -82,12 +83,15 @@ def _card(card: Card) -> str:
     return f"{card.name}, {card.memory_mib / 1024:.1f} GiB{power}, compute capability {card.compute_capability}{link}"
 
 
-def _links(seen: Gpus, choice: Choice) -> Iterator[tuple[str, str]]:
+def _links(seen: Gpus, choice: Choice, sockets: int) -> Iterator[tuple[str, str]]:
     if len(seen.cards) < 2:
         return
     yield "links", _counted(seen.links)
     yield "peer-to-peer", f"{_counted(seen.p2p)} (as the driver says; not measured)"
     yield "NCCL", f"{choice.words}: {choice.why}" if choice.words else f"cannot tell: {choice.open}"
+    if choice.words:
+        names = [recipe.name for recipe in fitting("NCCL_P2P_DISABLE" not in choice.environment, max(sockets, 1))]
+        yield "", f"choices to measure (docs/nccl.md): {', '.join(names)}"
 
 
 def _counted(matrix: Matrix | None) -> str:

@@ -87,7 +87,7 @@ def _described(pid: str, argv: list[str]) -> dict[str, object]:
     pairs = _words(pid, "environ")
     variables, secret_variables, common = environment(pairs, dict(os.environ))
     everything = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-    folder, output, groups = _link(pid, "cwd"), _link(pid, "fd/1"), _text(pid, "cgroup")
+    folder, groups = _link(pid, "cwd"), _text(pid, "cgroup")
     venv = _venv(argv[0], folder, everything)
     cache, revision = _hub(argv, everything)
     return {
@@ -103,7 +103,6 @@ def _described(pid: str, argv: list[str]) -> dict[str, object]:
         "user": _user(pid),
         "folder": folder,
         "relative": [word for word in words if _is_relative(word, folder)],
-        "log": output if output.startswith("/") and not output.startswith("/dev/") else "",
         "venv": str(venv or ""),
         "sglang": _version(venv, "sglang"),
         "torch": _version(venv, "torch"),

@@ -56,7 +56,6 @@ def read_box(found: Mapping[str, Answer]) -> Box:
         units=found["units"].text.splitlines(),
         servers=_servers(found["servers"]),
         users=[line.strip() for line in found["users"].text.splitlines()],
-        ports=_listening(found["ports"].text),
         apt=_apt(found),
     )
 
@@ -195,10 +194,6 @@ def _servers(answer: Answer) -> list[Server]:
     known = {field.name for field in fields(Server)}
     listed = json.loads(answer.expect(0, what="model servers that run"))
     return [Server(**{key: value for key, value in each.items() if key in known}) for each in listed]
-
-
-def _listening(sockets: str) -> list[int]:
-    return sorted({int(port, 16) for port in re.findall(r"^\s*\d+: \S+:([0-9A-F]{4}) \S+ 0A ", sockets, re.M)})
 
 
 def _apt(found: Mapping[str, Answer]) -> list[str]:

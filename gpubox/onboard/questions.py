@@ -61,7 +61,6 @@ while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
     "servers": f"python3 -I -S - <<'GPUBOX-END-OF-SCRIPT'\n{Path(onbox.__file__).read_text()}\nGPUBOX-END-OF-SCRIPT",
     "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
 while read -r p; do echo "$p $(tr '\\0' ' ' <"/proc/$p/cmdline" | cut -c1-120 | sed 's/\\(key\\|token\\|password\\)[ =].*/\\1 .../I')"; done""",  # noqa: E501 - one shell line
-    "ports": "cat /proc/net/tcp /proc/net/tcp6",
     "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",
     "dpkg-audit": "LC_ALL=C dpkg --audit 2>&1",
     "apt-holders": apt.HOLDERS,

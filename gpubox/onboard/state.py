@@ -89,8 +89,6 @@ class Server:
     """systemd service that holds it; empty: none, started by hand."""
     folder: str
     """Its working directory."""
-    log: str
-    """File that its output goes to; empty: no file."""
     venv: str
     sglang: str
     """Version that its environment has; empty: not found."""
@@ -145,8 +143,6 @@ class Box:
     servers: list[Server]
     users: list[str]
     """Processes that have a card open, as `PID COMMAND`."""
-    ports: list[int]
-    """TCP ports on which something listens."""
     apt: list[str]
     """What is wrong with apt and dpkg; empty: nothing."""
 

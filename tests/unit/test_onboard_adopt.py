@@ -29,7 +29,6 @@ SERVER = Server(
     secret_variables=[],
     unit="",
     folder="/root",
-    log="/root/sglang-glm5.log",
     venv="/root/ml-env",
     sglang="0.5.9",
     torch="2.9.1",

@@ -102,7 +102,7 @@ def test_the_port_of_the_box_is_not_the_hypervisors(call: Call, tmp_path: Path) 
 
 
 def test_two_servers_by_hand_are_a_question(call: Call) -> None:
-    server = Server(1, ["python3", "-m", "sglang.launch_server"], {}, [], [], "", "/", "", "", "0.5.23", "2.14.1")
+    server = Server(1, ["python3", "-m", "sglang.launch_server"], {}, [], [], "", "/", "", "0.5.23", "2.14.1")
     result = call(replace(SMALL, servers=[server, replace(server, pid=2)]), "--yes")
     assert result.exit_code == 1
     assert "2 model servers run there" in result.output

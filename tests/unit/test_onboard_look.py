@@ -110,7 +110,6 @@ def test_limits_versions_and_servers_are_read() -> None:
         "secret_variables": [],
         "unit": "",
         "folder": "/root",
-        "log": "/root/sglang.log",
         "venv": "/root/ml-env",
         "sglang": "0.5.9",
         "torch": "2.9.1",
@@ -122,20 +121,18 @@ def test_limits_versions_and_servers_are_read() -> None:
         toolkits="12.8 12.8\n13.1\n",
         venvs="/root/ml-env\t3.11.2\t0.5.9\n/opt/x\t3.12.1\t\n",
         servers=json.dumps([server]),
-        ports="  sl\n   0: 00000000:1F40 00000000:0000 0A 00000000:00000000\n",
     )
     assert box.by_hand == box.servers
     assert box.memory_limit == 64 << 30
     assert box.toolkits == {"12.8": "12.8", "13.1": ""}
     assert [(venv.path, venv.sglang) for venv in box.venvs] == [("/root/ml-env", "0.5.9"), ("/opt/x", "")]
     assert box.servers[0].argv[-1] == "x"
-    assert box.ports == [8000]
 
 
 def test_a_server_in_a_container_is_named_and_not_adopted() -> None:
     argv = ["python3", "-m", "sglang.launch_server"]
     server = Server(
-        1, argv, {}, [], [], unit="", folder="/", log="", venv="", sglang="", torch="", held="docker container 3f2a"
+        1, argv, {}, [], [], unit="", folder="/", venv="", sglang="", torch="", held="docker container 3f2a"
     )
     box = replace(simulated.box("rtx-4090-x1-vm", "vm"), servers=[server])
     assert box.by_hand == []
