@@ -15,7 +15,7 @@ $(BIN)/.synced: pyproject.toml uv.lock requirements-uv.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gpubox needs Python 3.11 or newer: found " + sys.version.split()[0] + " (set PYTHON=...)")'
 	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --require-hashes --disable-pip-version-check -r requirements-uv.txt
-	UV_PROJECT_ENVIRONMENT=.venv $(BIN)/uv sync --frozen --inexact
+	UV_PROJECT_ENVIRONMENT=.venv $(BIN)/uv sync --frozen --inexact --compile-bytecode
 	touch $@
 
 lab-up: venv ## bring the practice machine up (needs root)
