@@ -45,7 +45,7 @@ def status(as_json: bool) -> None:
     elif rows:
         table = Table(*rows[0])
         for row in rows:
-            table.add_row(*map(str, row.values()))
+            table.add_row(*(_word(value) for value in row.values()))
         Console().print(table)
     else:
         click.echo("no practice machine (gpubox lab up)")
@@ -82,3 +82,7 @@ def box_hardware(name: str, described: str, driver: str | None) -> None:
 def remajor() -> None:
     """Give the stand-in driver new dynamic majors, as after a reload (for tests of stale passthrough)."""
     click.echo(json.dumps(lifecycle.remajor()))
+
+
+def _word(value: object) -> str:
+    return {True: "answers", False: "silent"}[value] if isinstance(value, bool) else str(value)
