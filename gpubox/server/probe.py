@@ -38,8 +38,8 @@ class Arguments:
     """Where the server listens, as `http://127.0.0.1:30000`."""
     model: str
     """The served model's name, as requests give it."""
-    unit: str | None = None
-    """The systemd unit; None: the server runs without one, only its port is asked."""
+    unit: str
+    """The systemd unit, as `sglang.service`."""
     prompt: str = "Say in one sentence what the sea looks like."
     answer: str | None = None
     """The known answer to `prompt` at temperature 0; None: the answer must only be plausible."""
@@ -88,7 +88,7 @@ class Look:
     """One look at the server."""
 
     at_s: float
-    unit: Unit | None
+    unit: Unit
     health: int | None
     """HTTP status of /health; None: no reply."""
     said: str = "nothing listens"
@@ -131,7 +131,7 @@ def decide(before: Progress, look: Look) -> Decision:
         return Decision("failed", progress, cause)
     if look.foreign is not None:  # its answers would pass for ours, even in SGLang's own warm-up
         return Decision("failed", progress, f"{look.foreign} listens on the port, not the unit")
-    if progress.restarts is None and look.unit is not None:
+    if progress.restarts is None:
         progress = replace(progress, restarts=look.unit.restarts)
     if look.health == 200:
         return Decision("ask", progress)
@@ -232,7 +232,7 @@ def _afterwards(progress: Progress, log: "_Log", began: float) -> Decision:
 
 
 def _look(arguments: Arguments, log: "_Log", began: float) -> Look:
-    unit = _unit(arguments.unit, log) if arguments.unit else None
+    unit = _unit(arguments.unit, log)
     health, said = _health(arguments)
     patterns = arguments.phases or arguments.telling or arguments.fatal
     return Look(time.monotonic() - began, unit, health, said, log.new() if patterns else (), _foreign(arguments))
@@ -269,9 +269,7 @@ def _unit(name: str, log: "_Log") -> Unit:
     return Unit(found["ActiveState"], found["SubState"], found["Result"], restarts, found.get("ExecMainStatus", ""))
 
 
-def _unit_failed(progress: Progress, unit: Unit | None) -> str | None:
-    if unit is None:
-        return None
+def _unit_failed(progress: Progress, unit: Unit) -> str | None:
     ended = f"result {unit.result}, exit status {unit.exit_status}"
     if unit.active == "failed":
         return f"the unit failed: {ended}"
@@ -285,8 +283,6 @@ def _unit_failed(progress: Progress, unit: Unit | None) -> str | None:
 
 
 def _foreign(arguments: Arguments) -> str | None:
-    if arguments.unit is None:
-        return None
     sockets = _listening(urllib.parse.urlsplit(arguments.url).port or 80)
     for process in PROC.glob("[0-9]*") if sockets else ():
         try:
@@ -311,7 +307,7 @@ def _listening(port: int) -> set[str]:
 class _Log:
     """The journal of one start of the unit: of the invocation that the first look saw."""
 
-    def __init__(self, unit: str | None) -> None:
+    def __init__(self, unit: str) -> None:
         self._unit, self._cursor, self.invocation = unit, "", ""
 
     def new(self) -> tuple[str, ...]:
@@ -333,8 +329,6 @@ class _Log:
 
     def last(self, count: int) -> list[str]:
         """The last lines of this start, systemd's own about it included; never of the server that ran before."""
-        if self._unit is None:
-            return []
         start = [f"_SYSTEMD_INVOCATION_ID={self.invocation}", "+", f"INVOCATION_ID={self.invocation}"]
         which = start if self.invocation else [f"--unit={self._unit}"]
         return _run(["journalctl", *which, f"--lines={count}", "--output=cat", "--quiet"], none=1).splitlines()

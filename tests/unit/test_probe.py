@@ -21,7 +21,7 @@ RUNNING = Unit("active", "running", "success", 0, "0")
 ARGUMENTS = Arguments(
     "http://x",
     "m",
-    unit="u.service",
+    "u.service",
     timeout_s=1000,
     limits_s={"import": 50, "load": 300, "capture": 100},
     phases=[["load", "Load weight begin"], ["capture", "Capture .*begin"], ["warm-up", "startup complete"]],
@@ -80,7 +80,6 @@ FAILED = [
 
 ASKING = [
     [Look(0, RUNNING, 200)],
-    [Look(0, None, 200)],
     [Look(2000, RUNNING, 200)],
     [
         Look(1, RUNNING, 503, lines=("CUDA out of memory",)),
@@ -250,7 +249,7 @@ def test_ready(server: Server, box: Path) -> None:
 
 @pytest.mark.pain("P51", "P65")
 def test_thorough(server: Server, box: Path) -> None:
-    arguments = {"url": server.url, "model": "m", "thorough": True, "concurrency": 4}
+    arguments = {"url": server.url, "model": "m", "unit": "u", "thorough": True, "concurrency": 4}
     code, events = run(arguments, box)
     assert code == probe.READY
     assert [e["phase"] for e in events[:-1]] == ["import", "answer", "long prompt", "burst", "answer again"]
@@ -295,7 +294,7 @@ def test_a_server_that_dies_over_a_request_is_looked_at_until_systemd_has_notice
 
 
 def test_one_look_at_a_server_that_is_not_there(box: Path) -> None:
-    code, events = run({"url": "http://127.0.0.1:9", "model": "m", "timeout_s": 0}, box)
+    code, events = run({"url": "http://127.0.0.1:9", "model": "m", "unit": "u", "timeout_s": 0}, box)
     assert (code, events[-1]["cause"]) == (1, "not ready after 0 s, in phase import: nothing listens")
 
 
@@ -328,7 +327,7 @@ def test_what_cannot_be_told(server: Server, box: Path, broken: str) -> None:
 
 def test_the_key_goes_into_the_header_only(server: Server, box: Path) -> None:
     (box / "key").write_text("sekret\n")
-    code, events = run({"url": server.url, "model": "m", "api_key_file": str(box / "key")}, box)
+    code, events = run({"url": server.url, "model": "m", "unit": "u", "api_key_file": str(box / "key")}, box)
     assert code == probe.READY
     assert server.keys == ["Bearer sekret"]
     assert "sekret" not in json.dumps(events)

@@ -12,7 +12,7 @@ RUNNING = Unit("active", "running", "success", 0, "0")
 
 
 def phases(lines: list[str]) -> list[str]:
-    progress = Progress(Arguments("http://x", "m", **readiness.about_log()))
+    progress = Progress(Arguments("http://x", "m", "u", **readiness.about_log()))
     seen = [progress.phase]
     for line in lines:
         progress = decide(progress, Look(1, RUNNING, 503, lines=(line,))).progress
@@ -67,7 +67,7 @@ def test_each_limit_is_that_of_a_phase() -> None:
 @pytest.mark.pain("P69")
 def test_a_scheduler_that_failed_ends_the_wait_though_the_process_stays() -> None:
     lines = tuple((RECORDED / "truncated.log").read_text().splitlines())
-    progress = Progress(Arguments("http://x", "m", **readiness.about_log()))
+    progress = Progress(Arguments("http://x", "m", "u", **readiness.about_log()))
     progress = decide(progress, Look(1, RUNNING, 503, lines=lines)).progress
     assert decide(progress, Look(100, RUNNING, 503)).todo == "failed"
     event = {"event": "failed", "cause": "c", "telling": [line for _, line in progress.telling], "log": ["last"]}
@@ -79,7 +79,7 @@ def test_a_scheduler_that_failed_ends_the_wait_though_the_process_stays() -> Non
 
 def test_a_good_start_is_not_given_up() -> None:
     lines = tuple((RECORDED / "ready.log").read_text().splitlines())
-    progress = Progress(Arguments("http://x", "m", **readiness.about_log()))
+    progress = Progress(Arguments("http://x", "m", "u", **readiness.about_log()))
     assert decide(progress, Look(1, RUNNING, 503, lines=lines)).progress.fatal is None
 
 
