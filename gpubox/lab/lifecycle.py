@@ -24,7 +24,6 @@ from gpubox.lab import (
     preflight,
     record,
     roots,
-    shell,
 )
 from gpubox.lab.record import Lab
 from gpubox.lab.steps import Steps
@@ -164,11 +163,15 @@ def _prepare(lab: Lab, steps: Steps) -> None:
 
 
 def _apt_cache(name: str, first: str) -> None:
-    """Each box has its own (apt locks the folder); a new one begins with links to what the first box downloaded."""
+    """Each box has its own (apt locks the folder); a new one begins with links to what the first box downloaded.
+
+    Links to packages alone: one to the lock would be the same lock.
+    """
     folder, model = (paths.cache() / "apt" / other for other in (name, first))
-    if not folder.exists() and model.exists():
-        shell.run("cp", "-al", str(model), str(folder))
+    is_new = not folder.exists()
     (folder / "partial").mkdir(parents=True, exist_ok=True)
+    for package in model.glob("*.deb") if is_new else ():
+        os.link(package, folder / package.name)
 
 
 def _layers(lab: Lab, steps: Steps) -> Lab:
