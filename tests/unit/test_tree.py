@@ -50,6 +50,16 @@ def test_steps_call_nothing_that_always_changes(path: Path) -> None:
     assert always == []
 
 
+@pytest.mark.parametrize("path", [*STEPS, ROOT / "deploy.py"], ids=lambda p: p.name)
+@pytest.mark.pain("P75")
+def test_no_operation_has_a_condition_that_a_dry_run_cannot_know(path: Path) -> None:
+    """Such an operation counts as a change before the deploy: each decides in itself."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    assert [ast.unparse(c) for c in calls if any(word.arg == "_if" for word in c.keywords)] == []
+    later = {"when", "did_change", "did_succeed", "any_changed", "all_changed"}
+    assert [ast.unparse(c) for c in calls if ast.unparse(c.func).rpartition(".")[2] in later] == []
+
+
 def test_every_suppression_says_why() -> None:
     pattern = re.compile(r"#\s*(?:noqa: (?:[A-Z]+\d+,? ?)+|type: ignore\[[\w, -]+\])(?P<reason>.*)$")
     bare = []
