@@ -124,9 +124,18 @@ def held(look: Callable[[], DriverState]) -> Commands:
     """
     Hold every package of the driver's version: no upgrade moves it, by hand or unattended.
 
+    Also daemons and, where the kernel is the box's own, its modules, as far as they are of that version now.
+
     + look: gives the DriverState of the host
     """
-    free = sorted(name for name, package in look().locked.items() if not package.held)
+    state = look()
+    there = {
+        name: package
+        for name, package in state.packages.items()
+        if package.installed and not (state.in_container and driver.is_kernel_package(name))
+    }
+    same = {name for name, package in there.items() if driver.upstream(package.version) == state.module}
+    free = sorted(name for name in {*same, *state.locked} if not there[name].held)
     if free:
         yield StringCommand("apt-mark hold", *(QuoteString(name) for name in free))
 
@@ -198,7 +207,7 @@ _NO_MODULE = (
 
 def _move(state: DriverState, names: Sequence[str], version: str) -> Commands:
     """The set to `version`, after the resolver agreed under the pins that are to be."""
-    rest = sorted(state.locked.keys() - set(names))
+    rest = sorted({*state.locked, *_followers(state, version)} - set(names))
     wishes = [f"{name}={version}" for name in (*names, *rest)]
     options = ["--allow-downgrades", "--allow-change-held-packages"]
     yield from put(OwnedFile(_BESIDE, driver.pins(state.module or "", names, state.in_container)))
@@ -213,6 +222,17 @@ def _move(state: DriverState, names: Sequence[str], version: str) -> Commands:
     yield installation(f"installing the userland of {state.module}", *options, *wishes)
     if automatic := [name for name in rest if name in state.automatic]:
         yield StringCommand("apt-mark auto", *(QuoteString(name) for name in automatic), ">/dev/null")
+
+
+def _followers(state: DriverState, version: str) -> list[str]:
+    """Daemons and tools that came in the driver's version and are offered in the new one: held, they would stay."""
+    old = {driver.upstream(package.version) for package in state.locked.values()}
+    return [
+        name
+        for name, package in state.packages.items()
+        if package.installed and driver.upstream(package.version) in old and version in state.offers.get(name, ())
+        if not driver.is_kernel_package(name)
+    ]
 
 
 def _pinned(state: DriverState, names: Sequence[str]) -> Commands:

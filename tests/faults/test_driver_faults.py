@@ -94,6 +94,23 @@ def test_the_module_is_updated_under_it(old: PackageBox) -> None:
     assert old.converge().ended_well().changed == []
 
 
+@pytest.mark.pain("P05")
+def test_nvidias_packages_move_together(package_box: PackageBox) -> None:
+    package_box.bare()
+    package_box.sees(LABS_CARD)
+    package_box.wish(driver={"source": "nvidia"})
+    package_box.converge().ended_well()
+    held = package_box.host.check_output("apt-mark showhold").split()
+    assert {"libcuda1", "nvidia-driver-cuda", "nvidia-persistenced"} <= set(held)
+
+    package_box.sees(LABS_CARD, "580.159.04")
+    package_box.converge().ended_well()
+    shown = package_box.host.check_output("dpkg-query -W -f '${Version}\\n' 'libcuda1*' 'libnvidia-*' 'nvidia-*'")
+    assert set(shown.split()) == {"580.159.04-1"}
+    assert package_box.host.check_output("apt-mark showhold").split() == held
+    assert package_box.converge().ended_well().changed == []
+
+
 @pytest.mark.pain("P05", "P13")
 def test_nvidias_installer(package_box: PackageBox, tmp_path: Path) -> None:
     package_box.bare()

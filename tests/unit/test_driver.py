@@ -247,6 +247,24 @@ def test_the_whole_set_is_held() -> None:
     assert command == "apt-mark hold libcuda1 libnvidia-ml1 libnvidia-ptxjitcompiler1 nvidia-smi"
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "in_container", "is_held"),
+    [
+        ("nvidia-persistenced", "535.261.03-1", True, True),
+        ("nvidia-persistenced", "535.171.04-1~deb12u1", True, False),
+        ("nvidia-kernel-dkms", "535.261.03-1", False, True),
+        ("nvidia-kernel-dkms", "535.261.03-1", True, False),
+    ],
+)
+def test_what_is_of_the_same_version_now_is_held_too(
+    name: str, version: str, in_container: bool, is_held: bool
+) -> None:
+    packages = {**RIGHT.packages, name: Package(version, "ii ")}
+    state = replace(RIGHT, packages=packages, in_container=in_container)
+    commands = texts(operations.held._inner(look=lambda: state))
+    assert commands == ([f"apt-mark hold {name}"] if is_held else [])
+
+
 @pytest.mark.pain("P05")
 def test_a_mismatch_names_both_versions() -> None:
     (command,) = texts(operations.compared._inner(look=lambda: state_of("535.309.01-0+deb12u1")))
