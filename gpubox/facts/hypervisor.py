@@ -112,6 +112,7 @@ def _questions(kind: Kind) -> dict[str, str]:
     name, is_lxc = shlex.quote(kind.container), kind.name == "lxc"
     program = {"lxc": "/usr/bin/lxc-attach", "proxmox": "/usr/sbin/pct", "incus": "/usr/bin/incus"}[kind.name]
     return {
+        "settled": kind.settled_question,
         "program": f"[ -x {program} ] || {{ echo {program}; exit 1; }}",
         "devices": "cat /proc/devices",
         "nodes": nodes.LIST,

@@ -5,6 +5,7 @@ Programs have absolute paths: what a command over ssh or inside `pct exec` finds
 """
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,6 +61,25 @@ class Kind:
             "incus": ["/usr/bin/incus", "exec", self.container, "--"],
         }
         return [*run[self.name], "/usr/bin/env", _PATH, "/bin/sh", "-c", command]
+
+    def locked(self, commands: Sequence[Sequence[str]]) -> list[str]:
+        """The words that run the commands one after the other under the container's lock.
+
+        They go on when the run that asked for them is killed; the next one waits for their end (settled_question).
+        What they start does not get the lock (-o).
+        """
+        return ["flock", "-o", self.lock, "/bin/sh", "-c", " && ".join(shlex.join(words) for words in commands)]
+
+    @property
+    def lock(self) -> str:
+        """File that is locked while the container is made, stopped or started."""
+        return f"/run/gpubox-container-{self.container}.lock"
+
+    @property
+    def settled_question(self) -> str:
+        """Shell text that ends when nothing makes, stops or starts the container; 1 if that takes too long."""
+        lock = shlex.quote(self.lock)
+        return f"[ ! -e {lock} ] || flock -w {STOP_SECONDS + 60} {lock} true"
 
     def start(self) -> list[list[str]]:
         """The commands, as words, that start the container."""

@@ -36,8 +36,7 @@ def create(box: Kind, wish: Create, hostname: str, look: Callable[[], Hypervisor
     except GpuboxError as error:
         raise OperationError(f"{box.container} on {host.name}: {error.message}") from error
     logger.info(f"{host.print_prefix}making container {box.container} from {wish.template}: may take some minutes")
-    for words in commands:
-        yield StringCommand(*map(QuoteString, words))
+    yield StringCommand(*map(QuoteString, box.locked(commands)))
 
 
 @operation()

@@ -61,7 +61,7 @@ def passthrough(
     yield from commands
     if found.state == "stopped":
         _say(f"container {container} is down: starting it; a box that this run could not connect to needs another run")
-        yield _all(box.start())
+        yield _words(box.locked(box.start()))
     else:
         after = look() if commands else found
         pending = faults(after, given)
@@ -72,7 +72,7 @@ def passthrough(
             _say(f"pending, not allowed: a restart of container {container}: {_short(pending)}{serves}")
             return
         _say(f"restarting container {container}: {_short(pending)}{serves}")
-        yield _all(box.restart(found.unit))
+        yield _words(box.locked(box.restart(found.unit)))
     yield FunctionCommand(_check, (box, given, look), {})
 
 
@@ -90,7 +90,7 @@ def _configure(box: Kind, found: Hypervisor, given: Gift) -> list[StringCommand]
     if box.name == "incus":
         every = given.cards == tuple(card for card in found.cards if card.minor is not None)
         changes = incus.changes(box.container, old, given.cards, given.caps, every)
-        return [StringCommand(*map(QuoteString, words)) for words in changes]
+        return [_words(words) for words in changes]
     text = new_text(box, found, given)
     return [_replace(box, old, text)] if text != old else []
 
@@ -121,8 +121,8 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _all(commands: Sequence[Sequence[str]]) -> StringCommand:
-    return StringCommand(" && ".join(shlex.join(words) for words in commands))
+def _words(words: Sequence[str]) -> StringCommand:
+    return StringCommand(*map(QuoteString, words))
 
 
 def _check(state: State, host: Host, box: Kind, given: Gift, look: Callable[[], Hypervisor]) -> bool:

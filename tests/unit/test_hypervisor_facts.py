@@ -1,5 +1,6 @@
 """What the facts make of a hypervisor's answers."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.facts.hypervisor import Hypervisor, HypervisorState, WayIn
 from gpubox.facts.hypervisor_host import _QUESTIONS, HostState, Unit, _next_boot, _units
 from gpubox.hypervisor.dkms import Kernel, NextBoot, parse
-from gpubox.hypervisor.kinds import Name
+from gpubox.hypervisor.kinds import Kind, Name
 from gpubox.hypervisor.nodes import Node
 from tests.unit.test_facts import printed
 
@@ -130,6 +131,22 @@ def test_the_hosts_questions_are_a_script_that_a_shell_can_run() -> None:
     assert found.files["/nowhere"].kind == "absent"
     assert found.proc_devices.startswith("Character devices:")
     assert found.boot_files.marker is False
+
+
+def test_a_restart_that_a_killed_run_left_going_is_waited_for(tmp_path: Path) -> None:
+    kind = Kind("lxc", "gpu01")
+    line = f"{kind.settled_question}; cat state".replace("/run/", f"{tmp_path}/")
+    state, begun, go = tmp_path / "state", tmp_path / "begun", tmp_path / "go"
+    state.write_text("STOPPED\n")
+    assert subprocess.check_output(["sh", "-c", line], text=True, cwd=tmp_path) == "STOPPED\n"
+    os.mkfifo(begun)
+    os.mkfifo(go)
+    words = kind.locked([["sh", "-c", "echo >begun; cat go; echo RUNNING >state"], ["true"]])
+    with subprocess.Popen([word.replace("/run/", f"{tmp_path}/") for word in words], cwd=tmp_path):
+        begun.read_text()
+        with subprocess.Popen(["sh", "-c", line], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as asked:
+            go.write_text("on\n")
+            assert asked.communicate()[0] == "RUNNING\n"
 
 
 STOCK = ("kernel/drivers/video/fbdev/nvidia/nvidiafb.ko.xz", "kernel/drivers/platform/x86/nvidia-wmi-ec-backlight.ko")

@@ -20,6 +20,7 @@ from gpubox.hypervisor.create import commands as creation
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.nodes import Node, needed
 from gpubox.operations import passthrough as operations
+from gpubox.operations.create import create, way_in
 from gpubox.operations.passthrough import passthrough
 from gpubox.settings import Create
 
@@ -68,7 +69,8 @@ def _text(command: Any) -> str:
     return command.get_raw_value() if isinstance(command, StringCommand) else command.function.__name__
 
 
-RESTART = "/usr/bin/lxc-stop -n gpu01 -t 90 && /bin/sh -c"
+LOCKED = "flock -o /run/gpubox-container-{}.lock /bin/sh -c "
+RESTART = LOCKED.format("gpu01") + "'/usr/bin/lxc-stop -n gpu01 -t 90 && /bin/sh -c"
 
 
 def test_a_converged_container_is_left_alone() -> None:
@@ -122,19 +124,19 @@ def test_a_written_change_that_needs_no_restart_restarts_nothing() -> None:
 @pytest.mark.parametrize(
     ("box", "config", "start"),
     [
-        (LXC, DONE.config, "/bin/sh -c 'log=/run/gpubox-lxc-start.log"),
-        (PVE, _converged(PVE, replace(FRESH, config="arch: amd64\n")).config, "/usr/sbin/pct start 101"),
+        (LXC, DONE.config, "'/bin/sh -c '\"'\"'log=/run/gpubox-lxc-start.log"),
+        (PVE, _converged(PVE, replace(FRESH, config="arch: amd64\n")).config, "'/usr/sbin/pct start 101'"),
     ],
 )
 def test_a_container_that_is_down_is_started(box: Kind, config: str, start: str) -> None:
     started, checked = _commands(box, replace(DONE, config=config, state="stopped", inside=Inside()))
-    assert started.startswith(start)
+    assert started.startswith(LOCKED.format(box.container) + start)
     assert checked == "_check"
 
 
 def test_the_unit_that_runs_a_container_restarts_it() -> None:
     restarted, _ = _commands(LXC, replace(DONE, inside=Inside(), unit=True))
-    assert restarted == "systemctl restart lxc@gpu01.service"
+    assert restarted == LOCKED.format("gpu01") + "'systemctl restart lxc@gpu01.service'"
 
 
 def test_incus_is_told_by_its_own_commands() -> None:
@@ -142,7 +144,9 @@ def test_incus_is_told_by_its_own_commands() -> None:
     first, second, restarted, _ = _commands(INCUS, replace(FRESH, config=instance))
     assert first == "incus config device add gpu01 gpu-0000-01-00-0 gpu gputype=physical pci=0000:01:00.0 mode=0666"
     assert "pci=0000:41:00.0" in second
-    assert restarted == "/usr/bin/incus stop gpu01 --timeout 90 && /usr/bin/incus start gpu01"
+    assert (
+        restarted == LOCKED.format("gpu01") + "'/usr/bin/incus stop gpu01 --timeout 90 && /usr/bin/incus start gpu01'"
+    )
 
 
 @pytest.mark.pain("P76")
@@ -256,6 +260,28 @@ def test_a_file_that_was_changed_meanwhile_is_not_overwritten(tmp_path: Path) ->
 CREATE = Create(
     template="local:vztmpl/debian.tar.zst", public_key="ssh-ed25519 AAAA", address="10.0.0.5/24", gateway="10.0.0.1"
 )
+
+
+@pytest.mark.parametrize("box", [LXC, PVE, INCUS])
+def test_a_container_is_made_once_and_under_its_lock(box: Kind) -> None:
+    wished = CREATE.model_copy(update={"storage": "local-zfs", "address": "dhcp"})
+    absent = replace(FRESH, config=None, state="absent")
+    (command,) = create._inner(box=box, wish=wished, hostname="gpu01", look=lambda: absent)
+    assert command.get_raw_value().startswith(LOCKED.format(box.container))
+    assert [*create._inner(box=box, wish=wished, hostname="gpu01", look=lambda: FRESH)] == []
+
+
+def test_what_a_kind_cannot_make_names_the_container() -> None:
+    with pytest.raises(OperationError, match=r"gpu01 on pve01: create\.address is 10\.0\.0\.5/24"):
+        next(create._inner(box=INCUS, wish=CREATE, hostname="gpu01", look=lambda: replace(FRESH, config=None)))
+
+
+@pytest.mark.pain("P83")
+def test_the_way_in_is_made_through_the_hypervisor_where_it_is_lacking() -> None:
+    assert [*way_in._inner(box=PVE, wish=CREATE, look=lambda: True)] == []
+    (command,) = way_in._inner(box=PVE, wish=CREATE, look=lambda: False)
+    assert command.get_raw_value().startswith("/usr/sbin/pct exec 101 -- /usr/bin/env PATH=")
+    assert CREATE.public_key in command.get_raw_value()
 
 
 def test_creation_by_pct() -> None:
