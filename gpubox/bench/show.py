@@ -106,7 +106,7 @@ def _cells(record: Record, point: Point) -> list[str]:
         f"{spread}{mark}",
         *plain,
         summary.power_words(record, point).removesuffix(" of the limit"),
-        str(summary.failures(point)),
+        "-" if (lost := summary.failures(point)) is None else str(lost),
     ]
 
 

@@ -98,10 +98,11 @@ def power_share(record: Record, row: Row) -> float | None:
     return power / (sum(limits) / len(limits)) if limits and power is not None else None
 
 
-def failures(point: Point) -> int:
-    """Requests that did not finish, where it is known how many were sent."""
-    known = [row for row in point.rows if row.prompts is not None and row.completed is not None]
-    return sum((row.prompts or 0) - (row.completed or 0) for row in known)
+def failures(point: Point) -> int | None:
+    """Requests that did not finish; None: nobody wrote down how many were sent, or finished."""
+    known = [(row.prompts, row.completed) for row in point.rows]
+    lost = [sent - done for sent, done in known if sent is not None and done is not None]
+    return sum(lost) if lost else None
 
 
 def power_words(record: Record, point: Point) -> str:

@@ -34,7 +34,7 @@ def page(records: Sequence[Record]) -> str:
     return environment.get_template("page.html.j2").render(
         runs=records,
         charts=charts.draw(records),
-        colours=charts.COLOURS,
+        samples=[charts.sample(i) for i in range(len(records))],
         comparisons=[compare(records[0], other) for other in records[1:]],
         settings=differences(records) if len(records) > 1 else [],
         points=summary.points,
@@ -81,7 +81,7 @@ def _cells(record: Record, point: summary.Point) -> list[str]:
         itl,
         summary.power_words(record, point),
         f"{used.mean:.0f} %" if used else "not measured",
-        str(summary.failures(point)),
+        ("-" if (lost := summary.failures(point)) is None else str(lost)),
     ]
 
 
