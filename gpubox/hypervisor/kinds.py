@@ -18,7 +18,8 @@ ABSENT = 44
 # the daemon's own messages go to a log, which alone says why a start failed
 _LXC_START = """log=/run/gpubox-lxc-start.log; rm -f "$log"; /usr/bin/lxc-start -n "$1" -o "$log" -l ERROR || {
 cat "$log" >&2; exit 1; }"""
-_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# what a login of root gives, and lxc-attach and pct exec do not
+_LOGIN = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"]
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,13 @@ class Kind:
         return f"/usr/sbin/pct status {name}" if self.name == "proxmox" else f"/usr/bin/lxc-info -n {name} -sH"
 
     def inside(self, command: str) -> list[str]:
-        """The words that run shell text as root inside the running container, with a known PATH."""
+        """The words that run shell text as root inside the running container, with a known PATH and HOME."""
         run = {
             "lxc": ["/usr/bin/lxc-attach", "-n", self.container, "--clear-env", "--"],
             "proxmox": ["/usr/sbin/pct", "exec", self.container, "--"],
             "incus": ["/usr/bin/incus", "exec", self.container, "--"],
         }
-        return [*run[self.name], "/usr/bin/env", _PATH, "/bin/sh", "-c", command]
+        return [*run[self.name], "/usr/bin/env", *_LOGIN, "/bin/sh", "-c", command]
 
     def locked(self, commands: Sequence[Sequence[str]]) -> list[str]:
         """The words that run the commands one after the other under the container's lock.

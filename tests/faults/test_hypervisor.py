@@ -80,6 +80,32 @@ def test_from_no_container_to_one_that_ssh_reaches(made: list[str]) -> None:
     assert subprocess.run(["ssh", "-oBatchMode=yes", *options, "-i", key, f"root@{ADDRESS}", "true"]).returncode == 0
 
 
+THROUGH = """
+from pyinfra.operations import files, server
+files.put(name="In", src={blob!r}, dest={there!r})
+files.get(name="Out", src={there!r}, dest={back!r})
+server.shell(name="Asked", commands=["test $HOME = /root && test $(hostname) = gpu16 && systemctl is-active ssh"])
+"""
+
+
+@pytest.mark.pain("P83")
+def test_a_container_is_reached_without_its_sshd(made: list[str], on_hypervisor: Host, tmp_path: Path) -> None:
+    """Through lxc-attach: a large binary file in and out, and a command whose exit code says that sshd is down."""
+    blob, back = bytes(range(256)) * 12_000, tmp_path / "back"
+    (tmp_path / "blob").write_bytes(blob)
+    values = {"blob": str(tmp_path / "blob"), "there": "/root/a 'b' $c", "back": str(back)}
+    (tmp_path / "through.py").write_text(THROUGH.format(**values))
+    data = {"user": "root", "key": str(lab.ssh() / "id_ed25519"), "known_hosts_file": str(lab.ssh() / "known_hosts")}
+    options = [word for key, value in data.items() for word in ("--data", f"ssh_{key}={value}")]
+    program = str(Path(sys.executable).parent / "pyinfra")
+    command = [program, "-y", *options, f"@lxc/10.87.0.10:{NAME}", str(tmp_path / "through.py")]
+    on_hypervisor.check_output(f"lxc-attach -n {NAME} -- systemctl stop ssh")
+    run = subprocess.run(command, capture_output=True, text=True, cwd=paths.root())
+    on_hypervisor.check_output(f"lxc-attach -n {NAME} -- systemctl start ssh")
+    assert back.read_bytes() == blob
+    assert (run.returncode, "inactive" in run.stdout + run.stderr) == (1, True), run.stderr
+
+
 @pytest.mark.pain("P17")
 def test_every_user_of_an_unprivileged_container_opens_every_node(made: list[str], on_hypervisor: Host) -> None:
     mapped = on_hypervisor.check_output(f"lxc-attach -n {UNPRIVILEGED} -- cat /proc/self/uid_map")

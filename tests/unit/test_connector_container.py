@@ -95,6 +95,7 @@ def test_the_program_gets_its_words_whole(kind: type[ContainerConnector], tmp_pa
     before = PROGRAMS[kind][1]
     assert words[: len(before) + 2] == [*before, "--", "/usr/bin/env"]
     assert words[len(before) + 2].startswith("PATH=/usr/local/sbin:")  # pct exec's own PATH is another
+    assert words[len(before) + 3] == "HOME=/root"  # lxc-attach gives none
 
 
 @KINDS
