@@ -8,7 +8,7 @@ from gpubox.facts.once import read
 from gpubox.inventory import Box
 from gpubox.operations.base import sysctls, timezone
 from gpubox.operations.files import OwnedFile, owned_files
-from gpubox.operations.packages import installed
+from gpubox.operations.packages import foresee, installed
 from gpubox.templates import render
 
 
@@ -23,6 +23,7 @@ def base(box: Box) -> None:
     paths = [file.path for file in files]
     look = partial(read, BaseFact, names=wish.packages, paths=paths, sysctls=list(wish.sysctls))
 
+    foresee(wish.packages, look().packages)
     installed(name="OS packages", names=wish.packages, look=lambda: look().packages)
     timezone(name="Time zone", zone=wish.timezone, look=lambda: look().timezone)
     owned_files(name="Limits and kernel settings, for the next boot", files=files, look=lambda: look().files)

@@ -112,10 +112,14 @@ def test_a_key_that_does_not_sign_the_source_is_named(box: PackageBox) -> None:
     assert f"the key {'A' * 40}" in errors(refused.output)
 
 
+@pytest.mark.parametrize(
+    ("purged", "pinned"),
+    [("cuda-toolkit-13-1 cuda-compiler-13-1 cuda-nvcc-13-1", "cuda-nvcc-13-1"), ("curl libcurl4", "libcurl4")],
+)
 @pytest.mark.pain("P25")
-def test_the_resolver_is_asked_before_anything_is_touched(box: PackageBox) -> None:
-    box.host.run_expect([0], "dpkg --purge cuda-toolkit-13-1 cuda-compiler-13-1 cuda-nvcc-13-1")
-    pin = "Package: cuda-nvcc-13-1\\nPin: release *\\nPin-Priority: -1\\n"
+def test_the_resolver_is_asked_before_anything_is_touched(box: PackageBox, purged: str, pinned: str) -> None:
+    box.host.run_expect([0], f"dpkg --purge {purged}")
+    pin = f"Package: {pinned}\\nPin: release *\\nPin-Priority: -1\\n"
     box.host.run_expect([0], f"printf '{pin}' > /etc/apt/preferences.d/by-hand; rm -f /etc/profile.d/gpubox-cuda.sh")
     before = box.state()
     refused = box.converge()

@@ -1,6 +1,7 @@
 """The committed stacks: they load, say what their locks say, and their locks fit their inputs."""
 
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,36 @@ def test_lock_wants_a_name() -> None:
     result = CliRunner().invoke(lock.command, ["--check"])
     assert result.exit_code == 1
     assert "sglang-0.5.23-cu130" in result.output
+
+
+NO_SUCH_TORCH = """summary: A Python that torch has no wheels for
+sglang: 0.5.23
+python: "3.13"
+device: cpu
+torch: 2.13.0
+torch_cuda: null
+cuda_home: "13.1"
+locks: [{file: packages.lock}]
+status: practice
+"""
+
+
+@pytest.mark.pain("P36")
+def test_a_python_without_torch_is_named_while_locking(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheels, wheel, folder = tmp_path / "wheels", "torch-2.13.0-cp311-cp311-manylinux_2_34_x86_64.whl", "torch-2.13.0"
+    wheels.mkdir()
+    with zipfile.ZipFile(wheels / wheel, "w") as out:
+        out.writestr(f"{folder}.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n")
+        out.writestr(f"{folder}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: cp311-cp311-manylinux_2_34_x86_64\n")
+    for name, value in {"OFFLINE": "1", "CACHE_DIR": str(tmp_path / "cache"), "FIND_LINKS": str(wheels)}.items():
+        monkeypatch.setenv(f"UV_{name}", value)
+    (checkout / "stacks/new").mkdir()
+    (checkout / "stacks/new/stack.yaml").write_text(NO_SUCH_TORCH)
+    (checkout / "stacks/new/packages.in").write_text("torch==2.13.0\n")
+    result = CliRunner().invoke(lock.command, ["new"])
+    assert result.exit_code == 1
+    assert "uv cannot lock new/packages.lock" in result.output
+    assert "cp313" in result.output
+    assert not (checkout / "stacks/new/packages.lock").exists()

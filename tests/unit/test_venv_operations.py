@@ -8,7 +8,7 @@ import pytest
 from pyinfra.api.command import FunctionCommand
 
 from gpubox.facts.venv import Venv
-from gpubox.operations.venv import Offer, environment, installer, packages
+from gpubox.operations.venv import Offer, Wish, environment, installer, packages
 
 WANTED = {"idna": "3.20", "torch": "2.13.0+cpu"}
 OFFER = Offer("/stack", "https://example.org/torch/")
@@ -100,6 +100,14 @@ def test_packages(found: Venv, commands: list[str]) -> None:
 def test_packages_as_locked_give_nothing() -> None:
     assert installed(GOOD) == []
     assert installed(Venv("whole", packages={**WANTED, "flash-attn": "2.8.3"}), frozenset({"flash-attn"})) == []
+
+
+@pytest.mark.parametrize("version", ["2.13.0", "2.13.0+cu130"])
+@pytest.mark.pain("P35")
+def test_another_local_version_is_another_package(version: str) -> None:
+    found = Venv("whole", "3.11.2", "CPython", {**WANTED, "torch": version})
+    assert not Wish("/env", "3.11", WANTED).is_met_by(found)
+    assert installed(found)[0] == INSTALL
 
 
 def test_installer() -> None:
