@@ -1,5 +1,6 @@
 """What the answers of a box mean: one check a domain, each against the box's own data."""
 
+import json
 from collections.abc import Callable, Iterator
 
 from gpubox import cuda as names
@@ -22,6 +23,16 @@ from gpubox.onboard.state import Box as Seen
 from gpubox.rules.finding import Finding
 from gpubox.server.service import UNIT, service_of, weights_of
 
+_SLOW_START_S = 15.0
+"""Seconds; eight cards that nobody keeps awake take some. There are programs that give up after 30 (ollama#17069)."""
+_CUDA_CODES = {
+    None: "libcuda.so.1 is not there, or CUDA hangs: the step `driver` of the deploy, then dmesg",
+    3: "options nvidia_uvm uvm_disable_hmm=1 on the machine that has the driver, and the module loaded anew",
+    100: "no card may be opened: the nodes below /dev/nvidia*, and CUDA_VISIBLE_DEVICES",
+    802: "the fabric manager of NVSwitch machines is not running, or not of the driver's version",
+    803: "libcuda is of another version than the kernel module: the step `driver` of the deploy",
+}
+"""What cuInit gives (cuda.h) -> what to do."""
 _STATUS: dict[str, Status] = {"error": "fail", "unknown": "unknown", "warning": "warn"}
 
 
@@ -43,6 +54,7 @@ def checks(box: Box, looks: Looks, deploy: str) -> Iterator[Check]:
         "host": _host,
         "driver": _driver,
         "devices": _devices,
+        "cuda-start": _cuda_start,
         "nccl": _nccl,
         "apt": _apt,
         "cuda": _cuda,
@@ -119,6 +131,21 @@ def _devices(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     except GpuboxError as error:
         wrong = [error.found]
     return compared(box.name, "devices", wrong, f"{len(minors)} cards and the control nodes", deploy)
+
+
+def _cuda_start(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
+    if box.stack.device == "cpu":
+        return Check(box.name, "cuda-start", "pass", "not needed: the stack runs on CPU")
+    text = looks.answers["cuinit"].expect(0, what="the start of CUDA (a Python on the box)")
+    tries = [(row["code"], float(row["s"])) for row in json.loads(text)["tries"]]
+    told = ", ".join(f"{'none' if code is None else code} in {s} s" for code, s in tries)
+    if tries[-1][0] != 0:
+        cure = _CUDA_CODES.get(tries[-1][0], "dmesg on the machine that has the driver says why (NVRM, Xid)")
+        return Check(box.name, "cuda-start", "fail", f"cuInit gave {told}", "0", cure)
+    if len(tries) > 1 or tries[0][1] > _SLOW_START_S:
+        cure = "the persistence daemon on the machine that has the driver; allow programs more time for their start"
+        return Check(box.name, "cuda-start", "warn", f"cuInit gave {told}", f"0 at once, in {_SLOW_START_S} s", cure)
+    return Check(box.name, "cuda-start", "pass", f"cuInit answers in {tries[0][1]} s")
 
 
 def _nccl(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pyinfra.api import FactBase, StringCommand
 
 from gpubox import ssh
-from gpubox.doctor import speed
+from gpubox.doctor import cuinit, speed
 from gpubox.errors import CannotTellError
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.apt import AptFact
@@ -96,6 +96,8 @@ def _facts(box: Box) -> dict[str, str | StringCommand]:
         if weights is None
         else Weights().command(venv=venv, arguments=weights)
     )
+    if box.stack.device == "cuda":
+        found["cuinit"] = _python(Path(cuinit.__file__), {})
     return found
 
 

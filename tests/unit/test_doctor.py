@@ -4,7 +4,8 @@ import io
 import json
 import tarfile
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +14,7 @@ from rich.console import Console
 from gpubox import inventory
 from gpubox.bench import record
 from gpubox.cli.doctor import command
-from gpubox.doctor import ask, bundle, judge
+from gpubox.doctor import ask, bundle, cuinit, judge
 from gpubox.doctor.check import Check, exit_code
 from gpubox.doctor.examine import Report
 from gpubox.doctor.look import Looks
@@ -101,6 +102,37 @@ def test_an_output_that_is_no_answer_cannot_be_told(box: Box) -> None:
     for name in looks.answers:
         check = judge.told_or_not("h", name, lambda: judge._host(box, looks, None, ""))  # type: ignore[arg-type]  # not read
         assert check.status == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("tries", "status", "said"),
+    [
+        ([{"code": 0, "s": 0.4}], "pass", "answers in 0.4 s"),
+        ([{"code": 999, "s": 2.0}, {"code": 0, "s": 0.5}], "warn", "cuInit gave 999 in 2.0 s, 0 in 0.5 s"),
+        ([{"code": 0, "s": 31.0}], "warn", "0 in 31.0 s"),
+        ([{"code": 3, "s": 0.2}] * 3, "fail", "cuInit gave 3 in 0.2 s, 3 in"),
+        ([{"code": None, "s": 60.0}] * 3, "fail", "cuInit gave none in 60.0 s"),
+    ],
+)
+@pytest.mark.pain("P08", "P18")
+def test_cuda_itself_is_started_and_now_and_then_is_not_always(
+    tries: list[dict[str, Any]], status: str, said: str
+) -> None:
+    box = cast(Box, SimpleNamespace(name="gpu01", stack=SimpleNamespace(device="cuda")))
+    looks = Looks({"cuinit": Answer(0, json.dumps({"tries": tries}))})
+    check = judge._cuda_start(box, looks, cast(Any, None), "")
+    assert (check.status, said in check.found) == (status, True)
+    assert (check.cure != "") is (status != "pass")
+
+
+@pytest.mark.pain("P18")
+def test_the_start_of_cuda_is_tried_again_in_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    count = f"import pathlib; p = pathlib.Path({str(tmp_path / 'n')!r}); n = int(p.read_text()) if p.exists() else 0; "
+    monkeypatch.setattr(cuinit, "ONE", count + "p.write_text(str(n + 1)); print([999, 0][n - 1 if n else 1 // n])")
+    cuinit.main()
+    assert [row["code"] for row in json.loads(capsys.readouterr().out)["tries"]] == [None, 999, 0]
 
 
 def test_a_broken_rule_is_a_line_of_its_own() -> None:
