@@ -57,7 +57,7 @@ class Host:
     """Of the running kernel."""
     iommu: dict[str, str]
     lspci: str | None
-    """Text of `lspci -vvv`; None: there is no lspci."""
+    """Text of `lspci -vvv`; None: there is no lspci, or it fails."""
     aspm: str
     proxmox: bool
     files: dict[str, Entry]
@@ -89,7 +89,7 @@ class HostState(FactBase[Host]):
             boot_files=_boot_files(found),
             command_line=found["cmdline"].expect(0, what="/proc/cmdline"),
             iommu=links.parse_iommu(found["iommu"].expect(0, what="IOMMU groups")),
-            lspci=found["lspci"].text if found["lspci"].yes("lspci", no=(127,)) else None,
+            lspci=found["lspci"].text if found["lspci"].rc == 0 else None,
             aspm=found["aspm"].text,
             proxmox=found["proxmox"].yes("Proxmox"),
             files=files.parse(found["files"].expect(0, what="files").splitlines()),

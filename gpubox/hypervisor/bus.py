@@ -9,8 +9,8 @@ from dataclasses import dataclass
 # reading the first four bytes of the configuration wakes a sleeping card; one that is gone reads as ones
 LIST = """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
 driver=-; [ ! -e "$d/driver" ] || driver=$(basename "$(readlink -f "$d/driver")")
-echo "${d##*/} $driver $(od -An -tx1 -N4 "$d/config" | tr -d ' ') $(cat "$d/d3cold_allowed" || echo -) \
-$(cat "$d/power/control" || echo -)";; esac; done"""
+first=$(od -An -tx1 -N4 "$d/config" | tr -d ' '); d3cold=$(cat "$d/d3cold_allowed"); control=$(cat "$d/power/control")
+echo "${d##*/} $driver ${first:--} ${d3cold:--} ${control:--}";; esac; done"""
 """Shell text that prints what `parse` reads."""
 
 
@@ -29,7 +29,7 @@ class Slot:
 
 
 def parse(listing: str) -> list[Slot]:
-    """Slots from lines `ADDRESS DRIVER FIRST-FOUR-BYTES D3COLD CONTROL`."""
+    """Slots from lines `ADDRESS DRIVER FIRST-FOUR-BYTES D3COLD CONTROL`; `-`: cannot be read."""
     rows = (line.split() for line in listing.splitlines() if line.strip())
     return [
         Slot(address, driver, first != "ffffffff", d3cold == "1", control == "auto")

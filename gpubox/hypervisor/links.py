@@ -37,7 +37,7 @@ def findings(iommu: Mapping[str, str], lspci: str | None, aspm: str, command_lin
             "peer-to-peer copies may come out as zeros; kernel_command_line iommu=pt"
         )
     if lspci is None:
-        lines.append("ACS cannot be told: lspci is not there (apt install pciutils)")
+        lines.append("ACS cannot be told: lspci is not there (apt install pciutils), or fails")
     elif bridges := redirecting(lspci):
         lines.append(
             f"ACS redirects peer-to-peer traffic at {', '.join(bridges)}: slow, and NCCL may hang at its start; "

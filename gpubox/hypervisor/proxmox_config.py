@@ -168,11 +168,12 @@ def _parts(text: str) -> list[_Part]:
 
 
 def _refuse(values: dict[str, str]) -> None:
-    if "lock" in values:
+    if lock := values.get("lock"):
+        left = "it is half made: pct unlock ID && pct destroy ID" if lock == "create" else "pct unlock ID"
         raise GpuboxError(
-            f"the container is locked ({values['lock']}): Proxmox is working on it",
+            f"the container is locked ({lock}): Proxmox is working on it",
             "no lock",
-            "wait until that has ended and run again; a lock left by a crash goes away with: pct unlock ID",
+            f"wait until that has ended and run again; where a crash left the lock, {left}",
         )
     if values.get("template") == "1":
         raise GpuboxError("the container is a template", "a container", "clone it and name the clone")

@@ -16,7 +16,7 @@ from pyinfra.context import ctx_state, host
 from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import incus, nodes
-from gpubox.hypervisor.cards import Wanted, choose, refuse_shared
+from gpubox.hypervisor.cards import Card, Wanted, choose, refuse_shared
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
 from gpubox.operations import Commands
@@ -81,8 +81,15 @@ def _given(box: Kind, found: Hypervisor, gpus: Wanted, others: Mapping[str, Want
         where = box.config_path or "incus list"
         raise GpuboxError(f"there is no container {box.container} ({where})", "one, or `create` in the box's data")
     chosen = choose(found.cards, gpus)
-    refuse_shared(box.container, chosen, {name: choose(found.cards, theirs) for name, theirs in others.items()})
+    refuse_shared(box.container, chosen, {name: _theirs(name, found, gpus) for name, gpus in others.items()})
     return gift(box, found, chosen, caps)
+
+
+def _theirs(name: str, found: Hypervisor, gpus: Wanted) -> list[Card]:
+    try:
+        return choose(found.cards, gpus)
+    except GpuboxError as error:
+        raise GpuboxError(f"container {name} beside it: {error.found}", error.needed, error.todo) from error
 
 
 def _configure(box: Kind, found: Hypervisor, given: Gift) -> list[StringCommand]:

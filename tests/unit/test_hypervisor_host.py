@@ -173,6 +173,9 @@ def test_the_bus_is_read_from_the_kernels_files(tmp_path: Path) -> None:
         for name, text in files.items():
             (folder / name).write_text(text)
     (tmp_path / "0000:41:00.0/d3cold_allowed").unlink()
+    (tmp_path / "0000:81:00.0").mkdir()
+    for name in ("vendor", "class"):
+        (tmp_path / "0000:81:00.0" / name).write_text(files[name])
     (tmp_path / "vfio-pci").mkdir()
     (tmp_path / "0000:41:00.0/driver").symlink_to("../vfio-pci")
     line = bus.LIST.replace("/sys/bus/pci/devices", str(tmp_path))
@@ -180,4 +183,5 @@ def test_the_bus_is_read_from_the_kernels_files(tmp_path: Path) -> None:
     assert bus.parse(printed) == [
         bus.Slot("0000:01:00.0", "-", answers=True, d3cold=True, sleeps=True),
         bus.Slot("0000:41:00.0", "vfio-pci", answers=False, d3cold=False, sleeps=True),
+        bus.Slot("0000:81:00.0", "-", answers=True, d3cold=False, sleeps=False),
     ]

@@ -163,6 +163,7 @@ def test_incus_plugs_in_while_it_runs() -> None:
         (replace(FRESH, proc_devices="Character devices:\n"), {}, "its kernel module is not loaded"),
         (FRESH, {"gpus": [7]}, "there is no card 7"),
         (FRESH, {"others": {"gpu02": [1]}}, "given to both gpu01 and gpu02"),
+        (FRESH, {"gpus": [0], "others": {"gpu02": [7]}}, "container gpu02 beside it: gpus: there is no card 7"),
         (FRESH, {"caps": True}, "no nodes below /dev/nvidia-caps"),
     ],
 )

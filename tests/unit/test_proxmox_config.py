@@ -49,7 +49,8 @@ def test_what_proxmox_makes_of_our_file_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lock: backup\n", "locked .backup."),
+        ("lock: backup\n", "(?s)locked .backup..*pct unlock ID$"),
+        ("lock: create\n", "(?s)locked .create..*half made: pct unlock ID && pct destroy ID$"),
         ("template: 1\n", "template"),
         ("".join(f"dev{n}: /dev/sd{n}\n" for n in range(256)), "all 256 dev entries"),
     ],
