@@ -73,7 +73,7 @@ class Kind:
 
     @property
     def lock(self) -> str:
-        """File that is locked while the container is made, stopped or started."""
+        """File that is locked while the container is made, stopped, started or given its sshd."""
         return f"/run/gpubox-container-{self.container}.lock"
 
     @property

@@ -1,6 +1,5 @@
 """Make a container, and a way in by ssh."""
 
-import shlex
 from collections.abc import Callable
 
 from pyinfra import logger
@@ -52,4 +51,4 @@ def way_in(box: Kind, wish: Create, look: Callable[[], bool]) -> Commands:
     logger.warning(
         f"{host.print_prefix}container {box.container} gets sshd and the key; the next run goes on inside it"
     )
-    yield StringCommand(shlex.join(box.inside(making.way_in(wish.public_key))))
+    yield StringCommand(*map(QuoteString, box.locked([box.inside(making.way_in(wish.public_key))])))

@@ -281,7 +281,7 @@ def test_what_a_kind_cannot_make_names_the_container() -> None:
 def test_the_way_in_is_made_through_the_hypervisor_where_it_is_lacking() -> None:
     assert [*way_in._inner(box=PVE, wish=CREATE, look=lambda: True)] == []
     (command,) = way_in._inner(box=PVE, wish=CREATE, look=lambda: False)
-    assert command.get_raw_value().startswith("/usr/sbin/pct exec 101 -- /usr/bin/env PATH=")
+    assert command.get_raw_value().startswith(LOCKED.format("101") + "'/usr/sbin/pct exec 101 -- /usr/bin/env PATH=")
     assert CREATE.public_key in command.get_raw_value()
 
 
