@@ -10,7 +10,7 @@ from typing_extensions import override
 from gpubox.facts import files
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.files import Entry
-from gpubox.hypervisor import boot, bus, cards, dkms, links, nodes
+from gpubox.hypervisor import boot, bus, cards, dkms, nodes
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.bus import Slot
 from gpubox.hypervisor.cards import Card
@@ -55,7 +55,6 @@ class Host:
     boot_files: BootFiles
     command_line: str
     """Of the running kernel."""
-    iommu: dict[str, str]
     lspci: str | None
     """Text of `lspci -vvv`; None: there is no lspci, or it fails."""
     aspm: str
@@ -88,7 +87,6 @@ class HostState(FactBase[Host]):
             next_boot=_next_boot(found["running"].text, found["pin"].text, found["grub-default"].text),
             boot_files=_boot_files(found),
             command_line=found["cmdline"].expect(0, what="/proc/cmdline"),
-            iommu=links.parse_iommu(found["iommu"].expect(0, what="IOMMU groups")),
             lspci=found["lspci"].text if found["lspci"].rc == 0 else None,
             aspm=found["aspm"].text,
             proxmox=found["proxmox"].yes("Proxmox"),
@@ -148,8 +146,6 @@ _QUESTIONS = {
     "ours": f"cat {boot.GRUB_FILE}",
     "marker": f"[ -e {boot.MARKER} ]",
     "cmdline": "cat /proc/cmdline",
-    "iommu": """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
-t=-; [ ! -e "$d/iommu_group/type" ] || t=$(cat "$d/iommu_group/type"); echo "${d##*/} $t";; esac; done""",
     "lspci": "lspci -vvv",
     "aspm": "cat /sys/module/pcie_aspm/parameters/policy",
     "proxmox": "[ -x /usr/sbin/pct ]",

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 LIST = """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
 driver=-; [ ! -e "$d/driver" ] || driver=$(basename "$(readlink -f "$d/driver")")
 first=$(od -An -tx1 -N4 "$d/config" | tr -d ' '); d3cold=$(cat "$d/d3cold_allowed"); control=$(cat "$d/power/control")
-echo "${d##*/} $driver ${first:--} ${d3cold:--} ${control:--}";; esac; done"""
+iommu=$(cat "$d/iommu_group/type"); echo "${d##*/} $driver ${first:--} ${d3cold:--} ${control:--} ${iommu:-off}";; esac
+done"""
 """Shell text that prints what `parse` reads."""
 
 
@@ -26,14 +27,16 @@ class Slot:
     """The kernel may take its power away while nobody uses it."""
     sleeps: bool
     """The kernel may put it to sleep while nobody uses it (power/control is `auto`)."""
+    iommu: str
+    """Type of its IOMMU group: `identity`, `DMA`, `DMA-FQ`, ...; `off`: it is in none."""
 
 
 def parse(listing: str) -> list[Slot]:
-    """Slots from lines `ADDRESS DRIVER FIRST-FOUR-BYTES D3COLD CONTROL`; `-`: cannot be read."""
+    """Slots from lines `ADDRESS DRIVER FIRST-FOUR-BYTES D3COLD CONTROL IOMMU`; `-`: cannot be read."""
     rows = (line.split() for line in listing.splitlines() if line.strip())
     return [
-        Slot(address, driver, first != "ffffffff", d3cold == "1", control == "auto")
-        for address, driver, first, d3cold, control in rows
+        Slot(address, driver, first != "ffffffff", d3cold == "1", control == "auto", iommu)
+        for address, driver, first, d3cold, control, iommu in rows
     ]
 
 

@@ -11,12 +11,6 @@ _DIRECT = {"identity", "off"}
 _REDIRECTS = ("ReqRedir+", "CmpltRedir+")
 
 
-def parse_iommu(listing: str) -> dict[str, str]:
-    """PCI address -> type of its IOMMU group (identity, DMA, DMA-FQ), `off` for `-`, from lines `ADDRESS TYPE`."""
-    pairs = (line.split() for line in listing.splitlines() if line.strip())
-    return {address: "off" if kind == "-" else kind for address, kind in pairs}
-
-
 def redirecting(lspci: str) -> list[str]:
     """Addresses of the bridges whose ACS control sends peer-to-peer traffic up to the root (text of `lspci -vvv`)."""
     found = []

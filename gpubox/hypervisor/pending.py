@@ -23,8 +23,8 @@ def pending(found: Host, wish: HypervisorSettings) -> list[str]:
 def advice(found: Host) -> list[str]:
     """What may slow, break or lose cards here; nothing is changed unless kernel_command_line asks for it."""
     ours = {card.pci for card in found.cards if card.minor is not None}
-    iommu = {address: kind for address, kind in found.iommu.items() if address in ours}
-    if len(ours) < 2 or not iommu:
+    iommu = {slot.pci: slot.iommu for slot in found.slots if slot.pci in ours}
+    if len(iommu) < 2:
         return bus.at_risk(found.slots)
     between = links.findings(iommu, found.lspci, found.aspm, found.command_line)
     return [*bus.at_risk(found.slots), *(f"for peer-to-peer copies: {line}" for line in between)]

@@ -28,9 +28,9 @@ OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Rele
 CARDS = [
     Card(f"0000:{n}1:00.0", "nvidia", n, n, f"GPU-{n}", "NVIDIA RTX PRO 6000 Blackwell Server Edition") for n in (0, 1)
 ]
-AWAKE = (
-    "0000:01:00.0 nvidia de10852b 1 auto\n0000:11:00.0 nvidia de10852b 1 auto\n0000:41:00.0 vfio-pci de10852b 0 on\n"
-)
+AWAKE = "0000:01:00.0 nvidia de10852b 1 auto identity\n"
+    "0000:11:00.0 nvidia de10852b 1 auto identity\n"
+    "0000:41:00.0 vfio-pci de10852b 0 on DMA\n"
 RIGHT = Host(
     proc_devices=DEVICES,
     nodes={node.path: node for node in needed(DEVICES, [0, 1])},
@@ -46,7 +46,6 @@ RIGHT = Host(
     next_boot=NextBoot("6.8.12-4-pve"),
     boot_files=BootFiles(grub=True),
     command_line="quiet",
-    iommu={"0000:01:00.0": "identity", "0000:11:00.0": "identity"},
     lspci="",
     aspm="[performance]",
     proxmox=True,
@@ -155,20 +154,31 @@ def test_what_is_pending(found: Host, wish: HypervisorSettings, words: list[str]
 @pytest.mark.pain("P14", "P15")
 def test_a_card_that_is_gone_and_one_that_a_vm_may_lose() -> None:
     assert advice(RIGHT) == []
-    lost = replace(RIGHT, slots=bus.parse("0000:01:00.0 nvidia ffffffff 1 auto\n0000:41:00.0 vfio-pci ffffffff 0 on\n"))
-    assert [line.split()[1] for line in pending(lost, WISH)] == ["0000:01:00.0", "0000:41:00.0"]
+    (line,) = advice(replace(RIGHT, slots=bus.parse(AWAKE.replace("identity", "DMA-FQ"))))
+    assert line.startswith("for peer-to-peer copies: the IOMMU translates")
+    lost = replace(
+        RIGHT, slots=bus.parse("0000:01:00.0 nvidia ffffffff 1 auto DMA\n0000:41:00.0 vfio-pci ffffffff 0 on DMA\n")
+    )
+    assert [line.split()[1] for line in pending(lost, WISH)] == [slot.pci for slot in lost.slots]
     assert advice(lost) == []
     for state in ("1 on", "0 auto"):
-        (line,) = advice(replace(RIGHT, slots=bus.parse(f"0000:41:00.0 vfio-pci de10852b {state}\n")))
+        (line,) = advice(replace(RIGHT, slots=bus.parse(f"0000:41:00.0 vfio-pci de10852b {state} DMA\n")))
         assert line.startswith("card 0000:41:00.0 is a VM's and may sleep")
 
 
 @pytest.mark.pain("P14")
 def test_the_bus_is_read_from_the_kernels_files(tmp_path: Path) -> None:
-    files = {"vendor": "0x10de\n", "class": "0x030000\n", "d3cold_allowed": "1\n", "power/control": "auto\n"}
+    files = {
+        "vendor": "0x10de\n",
+        "class": "0x030000\n",
+        "d3cold_allowed": "1\n",
+        "power/control": "auto\n",
+        "iommu_group/type": "DMA-FQ\n",
+    }
     for address, first in {"0000:01:00.0": b"\xde\x10\x85\x2b\x06", "0000:41:00.0": b"\xff" * 64}.items():
         folder = tmp_path / address
-        (folder / "power").mkdir(parents=True)
+        for name in ("power", "iommu_group"):
+            (folder / name).mkdir(parents=True)
         (folder / "config").write_bytes(first)
         for name, text in files.items():
             (folder / name).write_text(text)
@@ -181,7 +191,7 @@ def test_the_bus_is_read_from_the_kernels_files(tmp_path: Path) -> None:
     line = bus.LIST.replace("/sys/bus/pci/devices", str(tmp_path))
     printed = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stdout
     assert bus.parse(printed) == [
-        bus.Slot("0000:01:00.0", "-", answers=True, d3cold=True, sleeps=True),
-        bus.Slot("0000:41:00.0", "vfio-pci", answers=False, d3cold=False, sleeps=True),
-        bus.Slot("0000:81:00.0", "-", answers=True, d3cold=False, sleeps=False),
+        bus.Slot("0000:01:00.0", "-", answers=True, d3cold=True, sleeps=True, iommu="DMA-FQ"),
+        bus.Slot("0000:41:00.0", "vfio-pci", answers=False, d3cold=False, sleeps=True, iommu="DMA-FQ"),
+        bus.Slot("0000:81:00.0", "-", answers=True, d3cold=False, sleeps=False, iommu="off"),
     ]
