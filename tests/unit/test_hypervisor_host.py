@@ -28,9 +28,11 @@ OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Rele
 CARDS = [
     Card(f"0000:{n}1:00.0", "nvidia", n, n, f"GPU-{n}", "NVIDIA RTX PRO 6000 Blackwell Server Edition") for n in (0, 1)
 ]
-AWAKE = "0000:01:00.0 nvidia de10852b 1 auto identity\n"
+AWAKE = (
+    "0000:01:00.0 nvidia de10852b 1 auto identity\n"
     "0000:11:00.0 nvidia de10852b 1 auto identity\n"
     "0000:41:00.0 vfio-pci de10852b 0 on DMA\n"
+)
 RIGHT = Host(
     proc_devices=DEVICES,
     nodes={node.path: node for node in needed(DEVICES, [0, 1])},
