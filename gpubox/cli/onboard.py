@@ -37,6 +37,7 @@ _FILE = click.Path(exists=True, dir_okay=False, resolve_path=True)
 @click.option("--adopt/--no-adopt", default=None, help="Make a running server a profile. Asked; default: yes.")
 @click.option("--profile-name", help="Name of the adopted profile. Default: the box's.")
 @click.option("--stack", help="Move an adopted server to this stack. Default: one of its own release.")
+@click.option("--api-key-file", type=_FILE, help="File with the key that the server's clients must give.")
 @click.option("--private-network", is_flag=True, help="Nobody else reaches a server that has no API key. Asked.")
 @click.option("--cuda-source", metavar="URL", help="Mirror of NVIDIA's packages.")
 @click.option("--cuda-keyring", type=_FILE, help="Its cuda-keyring package.")
@@ -66,13 +67,19 @@ def command(address: str, **given: Any) -> None:
     profile = _profile(listed, adopted, given, name)
     path = given["path"] or paths.root() / "inventory" / f"{name}.py"
     private = _private(listed, profile, adopted, given)
-    wanted = _wanted(looked, profile, adopted, path, private, None if given["as_json"] else console) if profile else []
+    wanted = changes(looked, profile, adopted, path, private, given["api_key_file"]) if profile else []
+    if not given["as_json"]:
+        for change in wanted:
+            files.diff(change, console)
     written = _write(looked, wanted, adopted, path, given)
     if path.exists() and name in inventory.read(path).boxes:
-        found += rules.check(inventory.load(path).box(name), looked.box.facts(seen))
+        judged = rules.check(inventory.load(path).box(name), looked.box.facts(seen))
+        if not given["as_json"]:
+            rules.report([finding for finding in judged if finding.severity == "error"], console)
+        found += judged
     if given["as_json"]:
         click.echo(json.dumps(_record(looked, found, listed, profile, written), indent=1))
-    _end(found, profile, bool(wanted), bool(written), path, given, console)
+    _end(found, profile, bool(wanted and not written), path, given, console)
 
 
 def _look(address: str, given: dict[str, Any]) -> Looked:
@@ -124,6 +131,8 @@ def _profile(listed: list[Proposal], adopted: Adopted | None, given: dict[str, A
 
 def _private(listed: list[Proposal], profile: str | None, adopted: Adopted | None, given: dict[str, Any]) -> bool:
     """Whether the data shall say that nobody else reaches the server: only a person knows."""
+    if given["api_key_file"]:
+        return False
     if adopted:
         is_open = adopted.flags.get("host") not in {None, "127.0.0.1", "localhost"} and not adopted.api_key
     else:
@@ -131,17 +140,6 @@ def _private(listed: list[Proposal], profile: str | None, adopted: Adopted | Non
     if given["private_network"] or not is_open or not _asks(given):
         return bool(given["private_network"] and is_open)
     return click.confirm("It will listen on all addresses without an API key. Is that network private?", default=False)
-
-
-def _wanted(
-    looked: Looked, profile: str, adopted: Adopted | None, path: Path, private: bool, console: Console | None
-) -> list[files.Change]:
-    """What would be written, shown as diffs."""
-    wanted = changes(looked, profile, adopted, path, private)
-    if console is not None:
-        for change in wanted:
-            files.diff(change, console)
-    return wanted
 
 
 def _write(
@@ -215,20 +213,17 @@ def _labels(looked: Looked) -> dict[str, list[str]]:
 
 
 def _end(
-    found: list[Finding],
-    profile: str | None,
-    wanted: bool,
-    written: bool,
-    path: Path,
-    given: dict[str, Any],
-    console: Console,
+    found: list[Finding], profile: str | None, unwritten: bool, path: Path, given: dict[str, Any], console: Console
 ) -> None:
     if profile is None:
         todo = "see the reasons above; --profile NAME overrules them"
         raise GpuboxError("no profile fits this machine", "one that does", todo)
-    if wanted and not written:
+    against = any(finding.severity == "error" for finding in found)
+    if unwritten:
         why = " (--dry)" if given["dry"] else "" if _asks(given) else " (without a terminal: --yes writes)"
         console.print(f"nothing was written{why}", highlight=False)
     else:
-        console.print(f"next: pyinfra -y {path} deploy.py", highlight=False, soft_wrap=True)
-    sys.exit(1 if any(finding.severity == "error" for finding in found) else 0)
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        first = "mend the errors above, then " if against else ""
+        console.print(f"next: {first}pyinfra -y {shown} deploy.py", highlight=False, soft_wrap=True)
+    sys.exit(1 if against else 0)

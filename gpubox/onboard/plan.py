@@ -82,11 +82,17 @@ def container_of(address: str, box: Box, above: Hypervisor) -> Container:
 
 
 def changes(
-    looked: Looked, profile: str, adopted: Adopted | None, inventory: Path, private: bool
+    looked: Looked,
+    profile: str,
+    adopted: Adopted | None,
+    inventory: Path,
+    private: bool,
+    api_key_file: str | None = None,
 ) -> list[files.Change]:
     """Files to write, in the order to write them; one that says already what it must is left out.
 
     + private: nobody else reaches the address that the server listens on
+    + api_key_file: the key that clients must give; None: an adopted server's own, if it has one
 
     Error: a profile of the adopted server's name says something else.
     """
@@ -95,12 +101,14 @@ def changes(
     if adopted:
         now = datetime.datetime.now(datetime.UTC).date().isoformat()
         wanted.append(_profile(profile, adopted, looked, now))
-        if adopted.api_key:
+        if adopted.api_key and not api_key_file:
             data["api_key_file"] = _home(secrets.path(target.name, "api-key"))
         token = {"token_file": _home(secrets.path(target.name, "hub-token"))} if adopted.hub_token else {}
         cache = {"cache": adopted.hub_cache} if adopted.hub_cache else {}
         if token or cache:
             data["hub"] = {**token, **cache}
+    if api_key_file:
+        data["api_key_file"] = _home(Path(api_key_file))
     title = f"{looked.box.hostname}: written by `gpubox onboard`, yours to edit."
     if change := files.inventory_with(inventory, (target.name, _ordered(data)), looked.hypervisor_data(), title):
         wanted.append(change)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpubox import inventory, profile, rules
+from gpubox.catalog import models
 from gpubox.inventory import Box
 from gpubox.onboard import links
 from gpubox.onboard.state import Gpus
@@ -59,9 +60,19 @@ def _judge(name: str, data: Mapping[str, Any], facts: BoxFacts, silent: str, see
         against.insert(0, silent)
     if against:
         return Proposal(name, wish.summary, False, tuple(against))
-    notes = [f"{one.rule}: {one.found}" for one in found if one.severity in {"unknown", "warning", "error"}]
+    notes = [*_weights(box), *(f"{one.rule}: {one.found}" for one in found if one.severity != "info")]
     why, weight = _arithmetic(box, facts)
     return Proposal(name, wish.summary, True, (why,), (*notes, *_differing(box, facts, seen)), weight, _is_open(found))
+
+
+def _weights(box: Box) -> list[str]:
+    """What a person must put on the box; of the hub's models, and of those that are made there, nothing."""
+    path, known = box.profile.model_path, models().get(box.profile.model.catalog or "")
+    if not path.startswith("/") or box.profile.model.make:
+        return []
+    size = f" ({known.weights_gib:,.0f} GiB)" if known else ""
+    name = f", such as {known.hub[0]} of the hub," if known and known.hub else ""
+    return [f"weights{name}{size} must lie in {path} on the box; the deploy stops where they do not"]
 
 
 def _is_open(found: Iterable[Finding]) -> bool:

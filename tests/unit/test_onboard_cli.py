@@ -62,12 +62,27 @@ def test_an_open_server_is_an_error_until_a_person_says_the_network_is_private(c
     assert result.exit_code == 1
     assert [f["rule"] for f in said(result)["findings"] if f["severity"] == "error"] == ["api-open"]
     (tmp_path / "box.py").unlink()
+    told = call(BIG, "--via", "192.0.2.1", "--yes")
+    assert told.exit_code == 1
+    assert "api-open" in told.output.partition("checked(globals())")[2]
+    assert "next: mend the errors above, then pyinfra" in told.output
+    (tmp_path / "box.py").unlink()
     result = call(BIG, "--via", "192.0.2.1", "--yes", "--json", "--private-network")
     assert result.exit_code == 0, result.output
     box = inventory.load(tmp_path / "box.py").box("box")
     assert (box.settings.exposure, box.settings.hypervisor) == ("private-network", "pve")
     assert box.settings.container is not None
     assert (box.settings.container.kind, box.settings.container.name) == ("proxmox", "101")
+
+
+def test_a_key_for_the_clients_closes_the_server(call: Call, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("hunter2hunter2\n")
+    key.chmod(0o600)
+    result = call(BIG, "--via", "192.0.2.1", "--yes", "--json", "--api-key-file", str(key))
+    assert result.exit_code == 0, result.output
+    assert inventory.load(tmp_path / "box.py").box("box").settings.api_key_file == str(key)
+    assert "hunter2" not in result.output
 
 
 def test_where_nothing_fits_nothing_is_written(call: Call, tmp_path: Path) -> None:

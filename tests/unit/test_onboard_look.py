@@ -24,6 +24,7 @@ def test_eight_cards_in_a_container_get_the_profile_made_for_them() -> None:
     assert next(iter(listed.values())).profile == "glm-5-nvfp4"
     assert listed["glm-5-nvfp4"].fits
     assert "weights" in listed["glm-5-nvfp4"].reasons[0]
+    assert "/root/models/GLM-5-NVFP4" in listed["glm-5-nvfp4"].notes[0]
     assert not listed["glm-5-nvfp4-vm"].fits
     assert [one.rule for one in findings("box", box, None)] == ["box-hypervisor"]
 
