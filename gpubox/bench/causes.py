@@ -5,13 +5,13 @@ from typing import Literal
 
 from gpubox.bench import flags, summary
 from gpubox.bench.differences import Difference
+from gpubox.bench.flags import CAP
 from gpubox.bench.record import Record
 from gpubox.bench.show import number
 from gpubox.bench.summary import Point
 from gpubox.data import Model
 from gpubox.rules.registry import rules
 
-CAP = "max-running-requests"
 _RULES: dict[str, tuple[str, ...]] = {
     CAP: ("running-request-cap",),
     "disable-cuda-graph": ("cuda-graphs",),
@@ -63,8 +63,13 @@ def causes(
 ) -> list[Cause]:
     """Those that the results themselves show first."""
     seen = _cap(base, other, settings, pairs)
-    known = [_known(one) for one in settings if _evidence(one.name) and not (seen and one.name == CAP)]
+    known = [_known(one) for one in settings if _matters(one) and not (seen and one.name == CAP)]
     return [*([seen] if seen else []), *known]
+
+
+def _matters(difference: Difference) -> bool:
+    """Not where one run leaves to SGLang what the other one calls `auto`."""
+    return bool(_evidence(difference.name)) and len({None if v == "auto" else v for v in difference.values}) > 1
 
 
 def _known(difference: Difference) -> Cause:

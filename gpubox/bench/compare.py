@@ -128,9 +128,11 @@ def _mean(point: Point) -> float:
 def _caveats(base: Record, other: Record, settings: Sequence[Difference], lines: Sequence[Line]) -> list[str]:
     broken = [record for record in (base, other) if record.verdict != "complete"]
     found = [f"{record.label}: {record.verdict}: {record.problem or 'nobody wrote how it ended'}" for record in broken]
+    found += [f"{record.label}: {note}" for record in (base, other) if record.kind == "foreign" for note in record.notes]
     changed = {(difference.kind, difference.name) for difference in settings}
     found += [f"other {word}: the ratio shows that too" for key, word in _MIXED.items() if key in changed]
-    if not lines:
+    found += [f"{record.label}: no rows, only settings" for record in (base, other) if not record.rows]
+    if not lines and base.rows and other.rows:
         found.append("no row with the same clients and tokens in both: only the best rows stand side by side")
     if any(line.prompts_differ for line in lines):
         found.append("unequal numbers of prompts in some rows: in longer rows start and end weigh less")

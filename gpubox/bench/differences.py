@@ -61,9 +61,15 @@ def version(record: Record) -> str | None:
 
 
 def _flags(records: Sequence[Record]) -> list[dict[str, str] | None]:
-    """Typed flags where there are any. A run that only reported its settings (551 of them) is asked for those."""
+    """Typed flags where there are any. Of a run that only reported its settings (551 of them), those, and what was set.
+
+    All of them where every run only reported them.
+    """
     wanted = {name for record in records if record.server.argv for name in flags.typed(record.server.argv)}
-    return [flags.of(record, wanted or None) for record in records]
+    if not any(record.server.argv for record in records):
+        return [flags.of(record) for record in records]
+    told = [flags.told(record.server.server_args or {}) for record in records if not record.server.argv]
+    return [flags.of(record, wanted.union(*told)) for record in records]
 
 
 def _of_maps(kind: Kind, maps: Sequence[dict[str, str] | None]) -> list[Difference]:

@@ -3,6 +3,10 @@
 from typing import Any
 
 from gpubox.bench.record import Record
+from gpubox.catalog import release
+from gpubox.catalog.release import Flag
+
+CAP = "max-running-requests"
 
 _LONG = {
     "tp": "tp-size",
@@ -12,7 +16,10 @@ _LONG = {
     "pp": "pp-size",
     "model": "model-path",
     "mem-fraction": "mem-fraction-static",
+    "fp8-gemm-runner-backend": "fp8-gemm-backend",
+    "fp4-gemm-runner-backend": "fp4-gemm-backend",
 }
+"""Short names, and SGLang's inner ones where they are not the flag's."""
 _IDLE = {
     "api-key",
     "dist-init-addr",
@@ -47,8 +54,24 @@ def typed(argv: list[str]) -> dict[str, str]:
 
 def reported(server_args: dict[str, Any]) -> dict[str, str]:
     """The same form out of SGLang's own account; what is off, empty or not set is left out."""
-    named = {key.replace("_", "-"): _text(value) for key, value in server_args.items()}
+    words = {key.replace("_", "-"): _text(value) for key, value in server_args.items()}
+    named = {_LONG.get(word, word): text for word, text in words.items()}
     return {flag: text for flag, text in named.items() if text and flag not in _IDLE}
+
+
+def told(server_args: dict[str, Any]) -> set[str]:
+    """Of SGLang's own account, what somebody must have set: not its default, and nothing that it works out itself.
+
+    It works out what has no default, or the default `auto`, except for the cap of running requests (seen in 0.5.23).
+    """
+    defaults = release.load(release.versions()[-1])
+    known = {flag: (text, defaults.find(flag)) for flag, text in reported(server_args).items()}
+    return {flag for flag, (text, spec) in known.items() if spec and (flag == CAP or _is_own(spec, text))}
+
+
+def _is_own(spec: Flag, text: str) -> bool:
+    default = _text(spec.default)
+    return text != default and default != "auto" and (spec.type == "flag" or spec.default is not None)
 
 
 def of(record: Record, wanted: set[str] | None = None) -> dict[str, str] | None:

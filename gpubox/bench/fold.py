@@ -52,7 +52,7 @@ def _end(record: Record, value: dict[str, Any]) -> dict[str, Any]:
     """The runner's verdict, and ours on top of it: rows that failed and wrong answers fail a run that went through."""
     log = [f"server: {line}" for line in value.get("log") or []]
     problems = [value["problem"]] if value.get("problem") else []
-    verdict = value["verdict"]
+    verdict = value.get("verdict", "failed")
     if verdict == "complete":
         problems = [*_wrong_answers(record), *_unfinished(record)]
         verdict = "failed" if problems else "complete"

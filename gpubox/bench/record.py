@@ -39,7 +39,7 @@ class CardLoad(Model):
 class Row(Model):
     """One point: so many clients, each with one request in flight. Tokens, seconds; None: not recorded."""
 
-    concurrency: int | None = None
+    concurrency: int | None = Field(default=None, ge=1)
     repeat: int = 1
     seed: int | None = None
     input_tokens: int | None = None
@@ -47,7 +47,7 @@ class Row(Model):
     prompts: int | None = None
     completed: int | None = None
     duration_s: float | None = None
-    output_tok_s: float | None = None
+    output_tok_s: float | None = Field(default=None, ge=0)
     total_tok_s: float | None = None
     requests_s: float | None = None
     ttft_ms: Latency | None = None

@@ -44,12 +44,15 @@ class Progress:
                 self._bars.update(self._task, description=doing, completed=event["done"], total=event["of"])
             case "row":
                 self._seen += 1
-                self._console.print(f"{self._name}: row {self._seen}/{self._rows}: {_row_line(event)}", highlight=False)
+                self._say(f"row {self._seen}/{self._rows}: {_row_line(event)}")
             case "server":
                 cap = f", at most {event['cap']} requests at once" if event.get("cap") else ""
-                self._console.print(f"{self._name}: SGLang {event.get('version')} serves {event.get('model')}{cap}")
+                self._say(f"SGLang {event.get('version')} serves {event.get('model')}{cap}")
             case "machine" if event.get("cards_note"):
-                self._console.print(f"{self._name}: cards {event['cards_note']}", highlight=False)
+                self._say(f"cards {event['cards_note']}")
+
+    def _say(self, text: str) -> None:
+        self._console.print(f"{self._name}: {text}", highlight=False, markup=False, soft_wrap=True)
 
 
 def table(record: Record) -> str:

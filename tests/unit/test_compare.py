@@ -102,6 +102,29 @@ def test_a_typed_flag_is_compared_with_a_reported_one() -> None:
     assert [(one.name, one.values) for one in differences([typed, reported])] == [("tp-size", ["8", "4"])]
 
 
+def test_what_the_other_server_was_told_is_compared_though_it_was_typed_nowhere() -> None:
+    """A log tells all 551 settings: what is SGLang's own default, or what it worked out for itself, does not count."""
+    typed = run(argv=["--model-path", "m"])
+    told = {"max_running_requests": 64, "disable_cuda_graph": True, "stream_interval": 8}
+    worked_out = {"attention_backend": "triton", "mem_fraction_static": 0.8, "load_balance_method": "round_robin"}
+    log = Record(id="y", label="y", server=Server(server_args={**told, **worked_out, "schedule_policy": "fcfs"}))
+    assert {one.name: one.values for one in differences([typed, log])} == {
+        "disable-cuda-graph": [None, "true"],
+        "max-running-requests": [None, "64"],
+        "stream-interval": [None, "8"],
+    }
+
+
+def test_auto_is_what_nobody_set() -> None:
+    found = compare(run(argv=["--kv-cache-dtype", "auto"]), run(argv=["--tp", "2"]))
+    assert [cause.setting for cause in found.causes] == ["tp-size"]
+
+
+def test_a_run_without_rows_is_said_to_have_none() -> None:
+    found = compare(run((1, 1, 1)), run(argv=["--tp", "2"]).model_copy(update={"label": "log"}))
+    assert "log: no rows, only settings" in found.caveats
+
+
 def test_cards_packages_and_release_are_settings_too() -> None:
     one = Machine(cards=[Card(index=i, name="H200") for i in range(2)], packages={"torch": "2.11", "idna": "1"})
     two = Machine(cards=[Card(index=0, name="H200")], packages={"torch": "2.13", "idna": "2"})
@@ -145,6 +168,7 @@ def test_other_peoples_files_are_compared() -> None:
     assert result.exit_code == 0
     assert "flag tp-size" in result.output
     assert "sk-not-for-you" not in result.output
+    assert "note: dataclass: its log: at best 5,816 tok/s" in result.output
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A row of a record out of one result of SGLang's bench_serving, whose keys differ a little from release to release."""
 
+from math import isfinite
 from typing import Any
 
 _LATENCIES = {"ttft_ms": "ttft", "tpot_ms": "tpot", "itl_ms": "itl", "e2e_ms": "e2e_latency"}
@@ -10,12 +11,13 @@ def row_of(result: dict[str, Any], prompts: int | None = None) -> dict[str, Any]
 
     `prompts`: how many requests were sent, where that is known better than from the result's own list of errors.
     """
+    result = {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in result.items()}
     if prompts is None and isinstance(result.get("errors"), list):
         prompts = len(result["errors"])
     completed = result.get("completed")
     output, duration = result.get("output_throughput"), result.get("duration")
     total = result.get("total_throughput")
-    if total is None and output is not None and result.get("input_throughput") is not None:
+    if total is None and _is_number(output) and _is_number(result.get("input_throughput")):
         total = output + result["input_throughput"]
     return {
         "concurrency": result.get("max_concurrency"),
@@ -37,9 +39,13 @@ def _latency(result: dict[str, Any], key: str) -> dict[str, float | None] | None
     return values if any(value is not None for value in values.values()) else None
 
 
-def _status(prompts: int | None, completed: int | None, errors: list[Any]) -> dict[str, str | None]:
-    if prompts is None or completed is None or completed >= prompts:
+def _status(prompts: Any, completed: Any, errors: list[Any]) -> dict[str, str | None]:
+    if not _is_number(prompts) or not _is_number(completed) or completed >= prompts:
         return {"status": "complete", "problem": None}
     first = next((str(error).strip() for error in errors if error), "no reason given")
     said = f"{prompts - completed} of {prompts} requests failed: {first.splitlines()[-1][:300]}"
     return {"status": "partial" if completed else "failed", "problem": said}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,5 +1,7 @@
 """Read runs: our own records, and what other people's servers and clients left behind."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gpubox.bench import record as records
@@ -19,15 +21,25 @@ def read(path: Path) -> Record:
     if path.is_dir():
         return _folder(path)
     if path.name == "events.jsonl":
-        return fold_file(_blank(path), path)
+        with _naming(path):
+            return fold_file(_blank(path), path)
     text = _text(path)
     if '"schema_version"' in text[:200]:
         return records.load(path)
-    server, rows = serverlog.server(text), serving.rows(text)
+    with _naming(path):
+        server, rows = serverlog.server(text), serving.rows(text)
     if server is None and not rows:
         raise GpuboxError(f"{path} holds no run", _ACCEPTED)
     notes = serverlog.notes(text) if server else []
     return _blank(path).model_copy(update={"server": server or serving.server(text), "rows": rows, "notes": notes})
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except GpuboxError as error:
+        raise GpuboxError(f"{path}: {error.found}", error.needed, error.todo) from error
 
 
 def _folder(path: Path) -> Record:

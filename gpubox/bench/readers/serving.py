@@ -44,17 +44,18 @@ def server(text: str) -> Server:
 
 
 def _from_json(text: str) -> list[dict[str, Any]]:
-    found = []
-    for line in text.splitlines():
-        if not line.startswith("{"):
-            continue
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict) and "output_throughput" in value:
-            found.append(value)
-    return found
+    """From lines of JSON, or one JSON text over several lines that holds a result or a list of them."""
+    lines = [value for line in text.splitlines() if line.startswith("{") and (value := _json(line)) is not None]
+    whole = _json(text) if not lines and text.lstrip()[:1] in {"{", "["} else None
+    values = lines or (whole if isinstance(whole, list) else [whole])
+    return [value for value in values if isinstance(value, dict) and "output_throughput" in value]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _from_tables(text: str) -> list[dict[str, Any]]:
