@@ -128,7 +128,8 @@ def _mean(point: Point) -> float:
 def _caveats(base: Record, other: Record, settings: Sequence[Difference], lines: Sequence[Line]) -> list[str]:
     broken = [record for record in (base, other) if record.verdict != "complete"]
     found = [f"{record.label}: {record.verdict}: {record.problem or 'nobody wrote how it ended'}" for record in broken]
-    found += [f"{record.label}: {note}" for record in (base, other) if record.kind == "foreign" for note in record.notes]
+    foreign = [record for record in (base, other) if record.kind == "foreign"]
+    found += [f"{record.label}: {note}" for record in foreign for note in record.notes]
     changed = {(difference.kind, difference.name) for difference in settings}
     found += [f"other {word}: the ratio shows that too" for key, word in _MIXED.items() if key in changed]
     found += [f"{record.label}: no rows, only settings" for record in (base, other) if not record.rows]
