@@ -41,6 +41,8 @@ class Host:
     slots: list[Slot]
     driver_text: str
     """Text of /proc/driver/nvidia/version; empty: no driver."""
+    params: str
+    """Text of /proc/driver/nvidia/params; empty: no driver."""
     licence: str | None
     """Of the nvidia module for the running kernel; None: modinfo knows none."""
     hmm: str | None
@@ -78,6 +80,7 @@ class HostState(FactBase[Host]):
             cards=cards.present(found["cards"].text, found["pci"].expect(0, what="PCI devices")),
             slots=bus.parse(found["bus"].expect(0, what="cards on the bus")),
             driver_text=found["driver"].text,
+            params=found["params"].text,
             licence=found["licence"].text.strip() or None,
             hmm=found["hmm"].text.strip() or None,
             options=found["options"].expect(0, 1, 2, what="modprobe.d"),
@@ -129,6 +132,7 @@ _QUESTIONS = {
     "pci": cards.LIST,
     "bus": bus.LIST,
     "driver": "cat /proc/driver/nvidia/version",
+    "params": "cat /proc/driver/nvidia/params",
     "licence": "/sbin/modinfo -F license nvidia",
     "hmm": "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm",
     "options": "grep -HsE '^[[:space:]]*options[[:space:]]+nvidia' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf",

@@ -41,6 +41,23 @@ def pending_reload(live: str | None, uvm_disable_hmm: bool, users: int) -> str |
     return f"pending reload: {differ}; {held}{how}"
 
 
+def tight_nodes(params: str, options: str) -> str | None:
+    """What keeps nodes from users again and again: the driver's own mode for them, which root's programs restore.
+
+    `params`: text of /proc/driver/nvidia/params; `options`: as for `conflicts`. Debian's package sets 0660
+    (canonical/lxd#5625: users see no card).
+    """
+    values = dict(re.findall(r"^(ModifyDeviceFiles|DeviceFileMode): (\d+)$", params, re.M))
+    mode = int(values.get("DeviceFileMode", 0o666))
+    if mode & 0o666 == 0o666 or values.get("ModifyDeviceFiles") == "0":
+        return None
+    setting = next((line for line in options.splitlines() if "NVreg_DeviceFileMode=" in line), "its options")
+    return (
+        f"the driver gives its nodes mode {mode:o} whenever a program of root starts it, which keeps users out: "
+        f"NVreg_DeviceFileMode=0666 in {setting.partition(':')[0]}, then load the module anew or reboot"
+    )
+
+
 def closed_modules(version_text: str, licence: str | None, cards: Sequence[Card]) -> str | None:
     """What is wrong when a Blackwell card is driven by the proprietary modules (its cards do not start); else None."""
     needing = [card for card in cards if _BLACKWELL.search(card.model)]

@@ -11,6 +11,7 @@ def pending(found: Host, wish: HypervisorSettings) -> list[str]:
         *bus.gone(found.slots),
         modules.closed_modules(found.driver_text, found.licence, found.cards),
         modules.pending_reload(found.hmm, wish.uvm_disable_hmm, found.users),
+        modules.tight_nodes(found.params, found.options),
         *modules.conflicts(found.options, wish.uvm_disable_hmm),
     ]
     if found.driver_text or any(kernel.module for kernel in found.kernels):  # else a reboot loses nothing

@@ -39,6 +39,7 @@ RIGHT = Host(
     cards=CARDS,
     slots=bus.parse(AWAKE),
     driver_text=OPEN,
+    params="ModifyDeviceFiles: 1\nDeviceFileMode: 438\n",
     licence="Dual MIT/GPL",
     hmm="Y",
     options="",
@@ -133,6 +134,7 @@ LACKS = [Kernel("6.8.12-9-pve", image=True, headers=True, module=False), *RIGHT.
     [
         pytest.param(RIGHT, WISH, [], id="nothing"),
         pytest.param(replace(RIGHT, hmm="N"), WISH, ["pending reload"], id="the live option"),
+        pytest.param(replace(RIGHT, params="DeviceFileMode: 432\n"), WISH, ["mode 660"], id="nodes kept from users"),
         pytest.param(replace(RIGHT, kernels=LACKS), WISH, ["do not reboot"], id="a kernel without the module"),
         pytest.param(replace(RIGHT, kernels=LACKS[:1], driver_text=""), WISH, [], id="a machine without a driver"),
         pytest.param(

@@ -4,7 +4,7 @@ import pytest
 
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.links import findings, redirecting
-from gpubox.hypervisor.modules import OPTIONS_FILE, closed_modules, conflicts, options_text, pending_reload
+from gpubox.hypervisor.modules import OPTIONS_FILE, closed_modules, conflicts, options_text, pending_reload, tight_nodes
 
 BLACKWELL = Card("0000:01:00.0", "nvidia", 0, 0, "GPU-a", "NVIDIA RTX PRO 6000 Blackwell Server Edition")
 HOPPER = Card("0000:01:00.0", "nvidia", 0, 0, "GPU-a", "NVIDIA H200")
@@ -47,6 +47,30 @@ def test_a_right_file_with_a_wrong_live_value_is_pending(live: str | None, users
 @pytest.mark.pain("P08")
 def test_conflicting_files(options: str, count: int) -> None:
     assert len(conflicts(options, True)) == count
+
+
+DEBIAN = "/etc/modprobe.d/nvidia-kernel-common.conf"
+
+
+@pytest.mark.parametrize(
+    ("params", "options", "file"),
+    [
+        ("ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n", "", None),
+        (
+            "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 44\nDeviceFileMode: 432\n",
+            f"/etc/modprobe.d/a.conf:options nvidia NVreg_Foo=1\n{DEBIAN}:options nvidia NVreg_DeviceFileMode=0660\n",
+            DEBIAN,
+        ),
+        ("ModifyDeviceFiles: 1\nDeviceFileMode: 432\n", "", "its options"),
+        ("ModifyDeviceFiles: 0\nDeviceFileMode: 432\n", "", None),
+        ("", f"{DEBIAN}:options nvidia NVreg_DeviceFileMode=0660\n", None),
+    ],
+)
+@pytest.mark.pain("P02", "P17")
+def test_a_mode_that_the_driver_restores_is_named_with_its_file(params: str, options: str, file: str | None) -> None:
+    line = tight_nodes(params, options)
+    assert (line is None) == (file is None)
+    assert file is None or ("mode 660" in (line or "") and f"NVreg_DeviceFileMode=0666 in {file}," in (line or ""))
 
 
 @pytest.mark.parametrize(
