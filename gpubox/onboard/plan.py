@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gpubox import paths
+from gpubox.catalog import matrix
+from gpubox.catalog.versions import at_least
 from gpubox.errors import GpuboxError
 from gpubox.nccl.choose import Choice, choose
 from gpubox.onboard import files, secrets
@@ -14,6 +16,7 @@ from gpubox.onboard.adoption import Adopted, profile_text
 from gpubox.onboard.findings import source
 from gpubox.onboard.login import Login
 from gpubox.onboard.state import Box, Container, Hypervisor
+from gpubox.settings import Cuda
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,16 @@ class Looked:
             # a first run may restart it for its devices, unless something serves there already
             serving = {"allow_restart": False} if self.box.by_hand else {}
             values["container"] = {"kind": self.above.kind, "name": self.container.name, **serving}
-        return {**values, **({"cuda": dict(target.cuda)} if target.cuda else {}), **target.login.connection}
+        cuda = {**self._toolkits(), **target.cuda}
+        return {**values, **({"cuda": cuda} if cuda else {}), **target.login.connection}
+
+    def _toolkits(self) -> dict[str, Any]:
+        """Those of the default that NVIDIA's repository for the distribution has, where it lacks one of them."""
+        wish, first = Cuda(), matrix().first_toolkit.get(self.box.distribution)
+        if first is None or "source" in self.target.cuda:
+            return {}
+        carried = [version for version in wish.toolkits if at_least(version, first)]
+        return {"toolkits": carried} if wish.default in carried and carried != wish.toolkits else {}
 
     def hypervisor_data(self) -> tuple[str, dict[str, Any]] | None:
         """Name and data of the hypervisor for the inventory; None: there is none."""

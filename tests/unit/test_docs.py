@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from typing_extensions import override
 
-from gpubox import paths
+from gpubox import inventory, paths, rules
 from gpubox.cli import main
 from gpubox.nccl.recipes import recipes
 
@@ -41,12 +41,17 @@ def commands() -> Iterator[Command]:
             for line in found["body"].splitlines():
                 words = tuple(shlex.split(line, comments=True))
                 if words:
-                    # the README keeps clear of marks: all of its commands need a machine
-                    needs = found["needs"] or ("needs the practice machine" if page.name == "README.md" else "")
-                    yield Command(page.name, words, needs)
+                    yield Command(page.name, words, found["needs"] or "")
 
 
 COMMANDS = list(commands())
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda p: p.name)
+def test_every_fence_is_of_a_kind_that_is_looked_at(page: Path) -> None:
+    """`sh`: commands; `python`: an inventory's data; without a word: what is printed."""
+    opened = re.findall(r"^ *```(.*)$", page.read_text(), re.M)[::2]
+    assert {*opened} <= {"sh", "python", ""}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
@@ -104,6 +109,15 @@ def test_the_shells_complete() -> None:
     assert "complete -o nosort -F" in done.output
 
 
+def test_inventories_on_the_pages_are_ones_that_the_deploy_reads(tmp_path: Path) -> None:
+    texts = [text for page in WRITTEN for text in re.findall(r"```python\n(.*?)```", page.read_text(), re.S)]
+    assert texts
+    for text in texts:
+        (tmp_path / "box.py").write_text(text)
+        boxes = inventory.load(tmp_path / "box.py").boxes.values()
+        assert [f for box in boxes for f in rules.check(box) if f.severity == "error"] == []
+
+
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda p: p.name)
 def test_links_between_files_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
@@ -117,6 +131,10 @@ def test_the_site_has_every_page() -> None:
     assert {name for name in there if name not in text} == set()
 
 
-def test_every_recipe_stands_on_its_page() -> None:
+def test_every_recipe_stands_on_its_page_with_its_settings_and_source() -> None:
     text = (ROOT / "docs" / "nccl.md").read_text()
-    assert [recipe.name for recipe in recipes() if f"`{recipe.name}`" not in text] == []
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    for recipe in recipes():
+        settings = " ".join(f"{name}={value}" for name, value in recipe.environment.items())
+        assert f"`{settings}`" in rows[recipe.name]
+        assert recipe.source in rows[recipe.name]

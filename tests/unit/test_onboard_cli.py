@@ -75,6 +75,13 @@ def test_an_open_server_is_an_error_until_a_person_says_the_network_is_private(c
     assert (box.settings.container.kind, box.settings.container.name) == ("proxmox", "101")
 
 
+def test_a_distribution_without_an_old_toolkit_gets_the_newer_ones(call: Call, tmp_path: Path) -> None:
+    newer = simulated.box("rtx-pro-6000-x8", "lxc", os="debian13\nDebian GNU/Linux 13 (trixie)\n")
+    result = call(newer, "--via", "192.0.2.1", "--yes", "--json", "--private-network")
+    assert (result.exit_code, said(result)["profile"]) == (0, "glm-5-nvfp4"), result.output
+    assert inventory.load(tmp_path / "box.py").box("box").settings.cuda.toolkits == ["13.1"]
+
+
 def test_a_key_for_the_clients_closes_the_server(call: Call, tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("hunter2hunter2\n")
