@@ -92,6 +92,7 @@ def verified(arguments: Arguments) -> None:
     if _target(arguments.link("current")) != arguments.digest:
         raise RefusedError(f"{arguments.digest} is not the current release")
     _write(_mark(arguments, arguments.digest), datetime.now(UTC).isoformat().encode(), 0o600)
+    (Path(arguments.root) / "ended.json").unlink(missing_ok=True)  # nobody goes back to that server any more
 
 
 def rollback(arguments: Arguments) -> None:
@@ -175,7 +176,7 @@ def _make_current(arguments: Arguments, digest: str) -> None:
     release = arguments.releases / digest
     _set_link(arguments.link("current"), f"releases/{digest}")
     if arguments.venv_link:
-        _point(Path(arguments.venv_link), _venv(arguments, digest))
+        _point(arguments, Path(arguments.venv_link), _venv(arguments, digest))
     if not _same(_unit_path(arguments), release / "unit"):
         _keep_theirs(arguments)
         _write(_unit_path(arguments), (release / "unit").read_bytes(), 0o644)
@@ -332,10 +333,10 @@ def _same(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and one.read_bytes() == other.read_bytes()
 
 
-def _point(link: Path, target: Path) -> None:
-    """The link at the target. A folder that a person has there is kept aside."""
+def _point(arguments: Arguments, link: Path, target: Path) -> None:
+    """The link at the target. A folder or link that a person has there is kept aside."""
     link.parent.mkdir(parents=True, exist_ok=True)
-    if link.exists() and not link.is_symlink():
+    if os.path.lexists(link) and not (link.is_symlink() and link.readlink().is_relative_to(arguments.root)):
         link.rename(link.with_name(f"{link.name}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"))
     _set_link(link, str(target))
 

@@ -252,6 +252,15 @@ def test_a_venv_folder_that_a_person_made_is_kept_aside(box: Box) -> None:
     assert (box.root / "ml-env").is_symlink()
 
 
+def test_a_venv_link_that_a_person_made_is_kept_aside(box: Box) -> None:
+    (box.root / "ml-env").symlink_to("/opt/theirs")
+    box.serve("one")
+    box.serve("two")
+    (aside,) = box.root.glob("ml-env.old-*")
+    assert str(aside.readlink()) == "/opt/theirs"
+    assert (box.root / "ml-env").readlink() == box.root / "venvs/venv-two"
+
+
 def test_prune_keeps_what_is_needed(box: Box) -> None:
     digests = [box.serve(str(n)) for n in range(5)]
     bad = box.made("bad")
