@@ -21,12 +21,14 @@ _PLACES = {
 }
 """Variables as read in the wheels of sglang 0.5.9 to 0.5.23, flashinfer 0.7.2, torch 2.14, triton, apache-tvm-ffi."""
 _DRIVER = "/proc/driver/nvidia/version"
-_EMPTY_UNLESS_SAME = (
-    'umask 077; mkdir -p "$1"; '
-    'now=$(cat "$2" 2>/dev/null; "$CUDA_HOME/bin/nvcc" --version 2>/dev/null); '
-    '[ "$now" = "$(cat "$1/made-with" 2>/dev/null)" ] || '
-    '{ rm -rf "$1" && mkdir "$1" && printf "%s\\n" "$now" >"$1/made-with"; }'
-)
+_CUBINS = "/root/.cache/flashinfer/cubins"
+"""Where FlashInfer keeps what it downloads instead of compiling, checked by digests: not lost with the rest."""
+_EMPTY_UNLESS_SAME = """set -e; umask 077; mkdir -p "$1"
+now=$(cat "$2" 2>/dev/null || true; "$CUDA_HOME/bin/nvcc" --version 2>/dev/null || true)
+if [ "$now" != "$(cat "$1/made-with" 2>/dev/null || true)" ]; then
+  rm -rf "$1"; mkdir "$1"; printf "%s\\n" "$now" >"$1/made-with"
+fi
+own="$1/flashinfer/.cache/flashinfer"; mkdir -p "$3" "$own"; ln -sfn "$3" "$own"/cubins"""
 
 
 def folder(venv: str) -> str:
@@ -42,10 +44,11 @@ def environment(venv: str) -> dict[str, str]:
     return {name: f"{folder(venv)}/{place}" for name, place in _PLACES.items()}
 
 
-def ready(venv: str, driver: str = _DRIVER) -> list[str]:
+def ready(venv: str, driver: str = _DRIVER, cubins: str = _CUBINS) -> list[str]:
     """The command before the server's start: the folder is there, and empty unless all in it was made with the driver
     and the toolkit of now. It needs CUDA_HOME, and fails when it cannot empty the folder.
 
     + driver: file with the kernel module's version
+    + cubins: folder of what FlashInfer downloads
     """
-    return ["/bin/sh", "-c", _EMPTY_UNLESS_SAME, "sh", folder(venv), driver]
+    return ["/bin/sh", "-c", _EMPTY_UNLESS_SAME, "sh", folder(venv), driver, cubins]

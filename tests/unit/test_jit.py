@@ -27,7 +27,7 @@ class Box:
 
     def start(self, venv: str = "one") -> None:
         environment = {**os.environ, "CUDA_HOME": str(self.home)}
-        subprocess.run(jit.ready(venv, str(self.driver)), check=True, env=environment)
+        subprocess.run(jit.ready(venv, str(self.driver), str(self.root / "cubins")), check=True, env=environment)
 
     def compiled(self, venv: str = "one") -> Path:
         kernel = Path(jit.environment(venv)["TRITON_CACHE_DIR"]) / "kernel.so"
@@ -76,6 +76,16 @@ def test_another_venv_has_others_and_going_back_finds_its_own(box: Box) -> None:
 def test_only_root_writes_there(box: Box) -> None:
     box.start()
     assert Path(jit.folder("one")).stat().st_mode & 0o777 == 0o700
+
+
+def test_what_flashinfer_downloaded_stays(box: Box) -> None:
+    box.start()
+    base = Path(jit.environment("one")["FLASHINFER_WORKSPACE_BASE"])
+    downloaded = base / ".cache/flashinfer/cubins/a.cubin"
+    downloaded.write_text("")
+    box.has("595.45.04", "13.1.115")
+    box.start()
+    assert downloaded.exists()
 
 
 def test_a_start_that_was_killed_while_it_emptied_goes_on(box: Box) -> None:
