@@ -56,7 +56,7 @@ def test_all_at_once_put_right_in_one_run(box: PackageBox) -> None:
     run([0], f"mv {ASIDE}/*.list /etc/apt/sources.list.d/")
     run([0], f"dpkg --unpack {ARCHIVES}/cuda-nvcc-13-1_*.deb; : > /var/lib/dpkg/updates/0001")
     run([0], "echo 1 > /var/lib/dpkg/lock; echo 1 > /var/lib/apt/lists/lock")  # left behind: means nothing
-    hold_lock(box, "/var/lib/dpkg/lock-frontend", 8)
+    hold_lock(box, "/var/lib/dpkg/lock-frontend", 30)  # until the run asks, also on a slow machine
 
     done = box.converge().ended_well()
     text = errors(done.output)
