@@ -3,17 +3,21 @@
 Few and large examples: each asks the real systemd-analyze once about a folder of units.
 """
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from gpubox import profile, rules, stack
+from gpubox import inventory, profile, rules, stack
 from gpubox.catalog import release
 from gpubox.errors import GpuboxError
 from gpubox.inventory import Box
@@ -70,6 +74,20 @@ BOXES = st.builds(
     ),
 )
 
+WORDS = st.sampled_from([*Profile.model_fields, *BoxSettings.model_fields, "catalog", "kind", "setting"])
+TREES = st.recursive(
+    SCALAR | st.none() | st.dates() | st.binary(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS | SCALAR | st.none(), inner, max_size=4),
+    max_leaves=12,
+)
+BASE: dict[Any, Any] = {"summary": "s", "stack": "sglang-0.5.23-cpu", "purpose": "latency", "flags": {}}
+FILES = (
+    st.dictionaries(WORDS | SCALAR, TREES, max_size=4).map(lambda tree: yaml.safe_dump({**BASE, **tree}).encode())
+    | TREES.map(lambda tree: yaml.safe_dump(tree, allow_unicode=True).encode("utf-8", "surrogatepass"))
+    | st.text("ab:-?[]{}&*!|>'\"%@`#,.0123\n\t ~<", max_size=40).map(str.encode)
+    | st.binary(max_size=40)
+)
+
 
 @st.composite
 def profiles(draw: st.DrawFn) -> Profile:
@@ -84,6 +102,22 @@ def test_a_check_never_ends_in_a_traceback(wish: Profile, wishes: BoxSettings, f
     box = Box("box", wishes, wish, stack.load(wish.stack))
     for finding in rules.check(box, facts):
         assert finding.found
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(FILES, TREES | st.lists(st.tuples(TEXT, TREES), max_size=3))
+def test_whatever_the_files_hold_is_settings_or_an_error_for_people(file: bytes, boxes: object) -> None:
+    with TemporaryDirectory() as folder, patch.dict(os.environ, GPUBOX_ROOT=folder):
+        (Path(folder) / "profiles").mkdir()
+        (Path(folder) / "profiles" / "x.yaml").write_bytes(file)
+        (Path(folder) / "inventory.py").write_text(f"nan = inf = 1.0\nimport datetime\ngpu_boxes = {boxes!r}\n")
+        told: list[str] = []
+        for read in (lambda: profile.load("x"), lambda: inventory.read(Path(folder) / "inventory.py")):
+            try:
+                read()
+            except GpuboxError as error:
+                told.append(error.message)
+        assert all(folder in message for message in told)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze (Debian package systemd)")
