@@ -25,7 +25,8 @@ def hanging(console: Console, rows: Iterable[tuple[str | Text, str]], indent: in
 
 
 def _wrapped(text: str, console: Console, taken: int) -> list[str]:
-    lines = text.splitlines() or [""]
+    # a box's words may hold bytes that are no text, or letters that this terminal has not
+    lines = text.encode(console.encoding, "replace").decode(console.encoding).splitlines() or [""]
     if not console.is_terminal:
         return lines
     room = max(console.width - taken, 20)

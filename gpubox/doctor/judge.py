@@ -177,7 +177,8 @@ def _cuda(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     wrong = []
     for version in wish.toolkits:
         if names.has_compiler(version, wish.parts) and state.nvcc.get(version) != version:
-            wrong.append(f"nvcc of {version} says {state.nvcc.get(version) or 'nothing'}")
+            said = state.nvcc.get(version)
+            wrong.append(f"nvcc of {version} says {said}" if said else f"{version} is absent, or its nvcc is broken")
     if state.link != names.home(wish.default):
         wrong.append(f"/usr/local/cuda leads to {state.link or 'nowhere'}, not {names.home(wish.default)}")
     elif state.alternatives is None or not state.alternatives.manual:
@@ -195,9 +196,8 @@ def _venv(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     ]
     wrong += [f"{name} is not of the lock" for name in venv.packages if name not in stack.pins and name not in kept]
     wrong += [f"{name} was changed" for name in venv.changed]
-    shown = [*wrong[:5], *([f"and {len(wrong) - 5} more"] if len(wrong) > 5 else [])]
     return compared(
-        box.name, "venv", shown, f"{len(venv.packages)} packages of {stack.name}, Python {venv.python}", deploy
+        box.name, "venv", _few(wrong), f"{len(venv.packages)} packages of {stack.name}, Python {venv.python}", deploy
     )
 
 
@@ -222,7 +222,8 @@ def _service(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     active, enabled = state.properties.get("ActiveState", ""), state.properties.get("UnitFileState", "")
     wrong = [] if active == "active" else [f"{UNIT} is {active or 'not there'}"]
     wrong += [] if enabled == "enabled" else [f"{UNIT} is {enabled or 'not'} enabled"]
-    wrong += [f"{file.path} differs" for file in wish.files if not file.is_at(state.files[file.path])]
+    differing = [file.path for file in wish.files if not file.is_at(state.files[file.path])]
+    wrong += _few([f"{path} differs" for path in differing])
     if not wrong and not state.serves(digest):
         runs = state.releases.runs or "something else"
         wrong.append(f"the process was started from {runs}, not from release {digest}")
@@ -233,3 +234,7 @@ def _service(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
         return Check(box.name, "service", "warn", f"{', '.join(more)} changes {UNIT}", "the unit alone", cure)
     cure = f"{deploy}; why it is down: journalctl -u {UNIT}" if active != "active" else deploy
     return compared(box.name, "service", wrong, f"{UNIT} is active, release {digest}", cure)
+
+
+def _few(lines: list[str], most: int = 3) -> list[str]:
+    return [*lines[:most], *([f"and {len(lines) - most} more"] if len(lines) > most else [])]
