@@ -52,7 +52,9 @@ def test_the_run_is_killed(package_box: PackageBox, undisturbed: Undisturbed, mo
 def test_apt_is_killed(package_box: PackageBox, undisturbed: Undisturbed, moment: str) -> None:
     begin_bare(package_box)
     # the brackets keep pgrep from finding the shell that asks
-    wait = f"for i in $(seq 6000); do if {APT_MOMENTS[moment]}; then {KILL_APT}; echo killed; exit; fi; sleep 0.05; done"
+    wait = (
+        f"for i in $(seq 6000); do if {APT_MOMENTS[moment]}; then {KILL_APT}; echo killed; exit; fi; sleep 0.05; done"
+    )
     running = package_box.start()
     # what follows a package of CUDA, which are the largest: the first ones are over before anything can be seen
     seen = "for i in $(seq 6000); do pgrep -f 'apt-ge[t].*cuda-toolkit' && break; sleep 0.1; done"
