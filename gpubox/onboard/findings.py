@@ -81,7 +81,7 @@ def _gpus(name: str, box: Box, above: Hypervisor | None) -> Iterator[Finding]:
             name,
             f"cards of {len(kinds)} kinds: {', '.join(sorted(kinds))}",
             "tensor parallelism wants equal cards: the smallest memory and the oldest kind set the pace",
-            "one server for each kind: `gpus` of the box names its cards",
+            "one server for each kind: `gpus` of a container's box names its cards, else CUDA_VISIBLE_DEVICES",
         )
     for card in seen.cards:
         if card.pcie_width and card.pcie_width[1] < card.pcie_width[0]:

@@ -70,9 +70,9 @@ def _weights(box: Box) -> list[str]:
     path, known = box.profile.model_path, models().get(box.profile.model.catalog or "")
     if not path.startswith("/") or box.profile.model.make:
         return []
-    size = f" ({known.weights_gib:,.0f} GiB)" if known else ""
-    name = f", such as {known.hub[0]} of the hub," if known and known.hub else ""
-    return [f"weights{name}{size} must lie in {path} on the box; the deploy stops where they do not"]
+    name = f", {known.hub[0]} of the hub" if known and known.hub else ""
+    told = f" ({known.weights_gib:,.0f} GiB{name})" if known else ""
+    return [f"its weights{told} must lie in {path} on the box; the deploy stops where they do not"]
 
 
 def _is_open(found: Iterable[Finding]) -> bool:
