@@ -6,7 +6,7 @@ import click
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when a page is out of step.")
 def command(check: bool) -> None:
-    """Write docs/rules.md, docs/settings.md, docs/pains.md and docs/flags/."""
+    """Write docs/rules.md, docs/settings.md, docs/pains.md, docs/log.md and docs/flags/."""
     from gpubox import pages, paths
     from gpubox.errors import GpuboxError
 
