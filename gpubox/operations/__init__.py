@@ -1,7 +1,48 @@
 """Decide: compare a fact with what is wanted and yield commands, or nothing. Pairs with facts/ by name."""
 
-from collections.abc import Generator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Generator
+from functools import wraps
+from typing import Any, ParamSpec, TypeAlias
 
+from pyinfra import logger
+from pyinfra.api import Host, OperationError, State
+from pyinfra.api import operation as pyinfra_operation
+from pyinfra.api.command import FunctionCommand
+from pyinfra.api.operation import PyinfraOperation
+from pyinfra.context import ctx_state
+
+from gpubox.errors import GpuboxError
+
+P = ParamSpec("P")
 Commands: TypeAlias = Generator[Any, None, None]
 """What an operation is: a generator of pyinfra commands (str, StringCommand, FileUploadCommand, FunctionCommand)."""
+
+
+def operation() -> Callable[[Callable[P, Commands]], PyinfraOperation[P]]:
+    """pyinfra's `operation`, where an error for people ends the run of its own host, with the message and no traceback.
+
+    Raised while a run executes (and `pyinfra -y` asks nothing before), pyinfra would print tracebacks and end the run
+    of every host.
+    """
+
+    def decorate(decide: Callable[P, Commands]) -> PyinfraOperation[P]:
+        @wraps(decide)
+        def told(*args: P.args, **kwargs: P.kwargs) -> Commands:
+            try:
+                yield from decide(*args, **kwargs)
+            except (GpuboxError, OperationError) as error:
+                if not ctx_state.isset():
+                    raise
+                message = error.message if isinstance(error, GpuboxError) else str(error)
+                if not ctx_state.get().is_executing:
+                    raise OperationError(message) from None
+                yield FunctionCommand(_fail, (message,), {})
+
+        return pyinfra_operation()(told)
+
+    return decorate
+
+
+def _fail(state: State, host: Host, message: str) -> bool:
+    logger.error(f"{host.print_prefix}{message}")
+    return False

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from functools import partial
 
 from pyinfra import host, logger
-from pyinfra.api import Host, QuoteString, State, StringCommand, operation
+from pyinfra.api import Host, QuoteString, State, StringCommand
 from pyinfra.api.command import FunctionCommand
 
 from gpubox.apt import explain, sources
 from gpubox.facts.apt import HOLDERS, AptState
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.operations.files import OwnedFile, put
 from gpubox.operations.progress import shown
 

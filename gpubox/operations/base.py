@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from pyinfra import host, logger
-from pyinfra.api import QuoteString, StringCommand, operation
+from pyinfra.api import QuoteString, StringCommand
 
 from gpubox.facts.base import Sysctl
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 
 
 @operation()

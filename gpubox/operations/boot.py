@@ -2,20 +2,20 @@
 
 import base64
 import shlex
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 
 from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
-from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor_host import Host
 from gpubox.hypervisor import boot
+from gpubox.operations import Commands, operation
 
 
 @operation()
-def kernel_command_line(words: Sequence[str], look: Callable[[], Host]) -> Generator[StringCommand, None, None]:
+def kernel_command_line(words: Sequence[str], look: Callable[[], Host]) -> Commands:
     """Bring words into the next boot's kernel command line, through the boot loader that the machine really uses.
 
     Nothing is rebooted. A marker lies beside while the loader has not been told, so that an interrupted run is

@@ -7,13 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from pyinfra import host, logger
-from pyinfra.api import FileDownloadCommand, FileUploadCommand, Host, QuoteString, State, StringCommand, operation
+from pyinfra.api import FileDownloadCommand, FileUploadCommand, Host, QuoteString, State, StringCommand
 from pyinfra.api.command import FunctionCommand
 
 from gpubox import cuda, source_build
 from gpubox.facts.build import WHEELS, BuildFact, BuildState
 from gpubox.facts.venv import UV, Venv
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.operations.apt import refused
 from gpubox.operations.progress import shown
 from gpubox.operations.venv import install_from, remember

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from pyinfra import logger
-from pyinfra.api import Host, State, operation
+from pyinfra.api import Host, State
 from pyinfra.api.command import FunctionCommand
 
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 
 
 @operation()

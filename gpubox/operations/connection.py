@@ -1,20 +1,20 @@
 """Keep one run's own connection alive over a restart of the box that it talks to."""
 
 import time
-from collections.abc import Generator
 
 from paramiko import SSHException
 from pyinfra import logger
 from pyinfra.api.command import FunctionCommand
 from pyinfra.api.exceptions import ConnectError
 from pyinfra.api.host import Host
-from pyinfra.api.operation import operation
 from pyinfra.api.state import State
 from pyinfra.context import host
 
+from gpubox.operations import Commands, operation
+
 
 @operation()
-def reconnect(limit_s: float = 180) -> Generator[FunctionCommand, None, None]:
+def reconnect(limit_s: float = 180) -> Commands:
     """Connect again if the box was restarted since the run began; nothing while the connection lives.
 
     + limit_s: seconds to go on trying, with a progress line every five

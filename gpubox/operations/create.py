@@ -5,14 +5,13 @@ from collections.abc import Callable
 from pyinfra import logger
 from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
-from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import create as making
 from gpubox.hypervisor.kinds import Kind
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.settings import Create
 
 

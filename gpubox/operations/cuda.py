@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pyinfra import host, logger
-from pyinfra.api import FileUploadCommand, OperationError, QuoteString, StringCommand, operation
+from pyinfra.api import FileUploadCommand, OperationError, QuoteString, StringCommand
 
 from gpubox import cuda
 from gpubox.apt import judge
 from gpubox.facts.cuda import LINK, CudaFact, CudaState
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.operations.apt import APT, FRONTEND, explained, installation, refused, update, waiting
 from gpubox.operations.files import OwnedFile, put
 from gpubox.operations.packages import is_met

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from pyinfra import host, logger
-from pyinfra.api import FileUploadCommand, QuoteString, StringCommand, operation
+from pyinfra.api import FileUploadCommand, QuoteString, StringCommand
 
 from gpubox import driver
 from gpubox.apt import explain, sources
 from gpubox.facts.apt import AptState, Simulation
 from gpubox.facts.driver import DriverFact, DriverState
 from gpubox.facts.packages import Package
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.operations.apt import explained, installation, refused, update
 from gpubox.operations.files import OwnedFile, put
 from gpubox.operations.progress import shown

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 
-from pyinfra.api import FileUploadCommand, QuoteString, StringCommand, operation
+from pyinfra.api import FileUploadCommand, QuoteString, StringCommand
 from pyinfra.context import ctx_host
 from typing_extensions import override
 
 from gpubox.facts.files import Entry
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.operations.progress import connector_arguments
 
 

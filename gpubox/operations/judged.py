@@ -4,13 +4,13 @@ import io
 from collections.abc import Callable, Iterable
 
 from pyinfra import host, logger
-from pyinfra.api import Host, State, operation
+from pyinfra.api import Host, State
 from pyinfra.api.command import FunctionCommand
 from rich.console import Console
 
 from gpubox import rules
 from gpubox.inventory import Box
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Finding
 

@@ -1,14 +1,15 @@
 """One run at a time on a host: two deploys at once would undo each other's work half-way."""
 
+import atexit
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from pyinfra import host, logger, state
-from pyinfra.api import Host, State, StringCommand, operation
+from pyinfra.api import Host, State, StringCommand
 from pyinfra.api.command import FunctionCommand
 from pyinfra.api.state import StateStage
 
-from gpubox.operations import Commands, onbox
+from gpubox.operations import Commands, onbox, operation
 
 WAIT_S = 60
 """How long a run waits for another one, in seconds."""
@@ -19,6 +20,7 @@ _HOLD = (
 )
 CANNOT_TELL = "cannot-tell"
 _channels: WeakKeyDictionary[Host, tuple[Any, ...]] = WeakKeyDictionary()
+atexit.register(_channels.clear)  # later, while Python ends, paramiko's own clearing of them prints a traceback
 
 
 @operation()

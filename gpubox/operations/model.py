@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from pyinfra.api import QuoteString, StringCommand, operation
+from pyinfra.api import QuoteString, StringCommand
 
 from gpubox.facts.model import MARKER, ModelState
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.operations.files import OwnedFile, put
 from gpubox.operations.progress import shown
 

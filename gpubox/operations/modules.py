@@ -1,24 +1,24 @@
 """The driver on the hypervisor: its device nodes now and after each boot, its persistence daemon."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
 from pyinfra import logger
 from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
-from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor_host import NODES_UNIT, PERSISTENCE_UNIT, Host
 from gpubox.hypervisor import nodes
 from gpubox.hypervisor.pending import advice, pending
+from gpubox.operations import Commands, operation
 from gpubox.settings import HypervisorSettings
 
 NODES_SCRIPT = "/usr/local/sbin/gpubox-nvidia-nodes"
 
 
 @operation()
-def device_nodes(look: Callable[[], Host]) -> Generator[StringCommand, None, None]:
+def device_nodes(look: Callable[[], Host]) -> Commands:
     """Make the driver's device nodes that are missing, or whose numbers are not the kernel's; at each boot too.
 
     Files of script and unit are put before by the same step; the script loads nvidia-uvm where only that is missing.
@@ -45,7 +45,7 @@ def device_nodes(look: Callable[[], Host]) -> Generator[StringCommand, None, Non
 
 
 @operation()
-def persistence(look: Callable[[], Host]) -> Generator[StringCommand, None, None]:
+def persistence(look: Callable[[], Host]) -> Commands:
     """Run NVIDIA's persistence daemon where its package is installed: on the host only, never in a container.
 
     Without it a card that nobody uses loses its state, and the next user waits for its start
@@ -65,7 +65,7 @@ def persistence(look: Callable[[], Host]) -> Generator[StringCommand, None, None
 
 
 @operation()
-def report(wish: HypervisorSettings, look: Callable[[], Host]) -> Generator[StringCommand, None, None]:
+def report(wish: HypervisorSettings, look: Callable[[], Host]) -> Commands:
     """Say what is pending on the hypervisor, and what may disturb its cards; changes nothing.
 
     + wish: the hypervisor's settings

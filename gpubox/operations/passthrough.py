@@ -9,7 +9,6 @@ from pyinfra import logger
 from pyinfra.api.command import FunctionCommand, QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.api.host import Host
-from pyinfra.api.operation import operation
 from pyinfra.api.state import State
 from pyinfra.context import ctx_state, host
 
@@ -19,7 +18,7 @@ from gpubox.hypervisor import incus, nodes
 from gpubox.hypervisor.cards import Card, Wanted, choose, refuse_shared
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 
 
 @operation()
@@ -134,8 +133,11 @@ def _words(words: Sequence[str]) -> StringCommand:
 
 def _check(state: State, host: Host, box: Kind, given: Gift, look: Callable[[], Hypervisor]) -> bool:
     """After the restart the container must have the nodes: if not, this host fails, with what is wrong."""
-    found = look()
-    left = faults(found, given) if found.state == "running" else [f"it is {found.state}"]
+    try:
+        found = look()
+        left = faults(found, given) if found.state == "running" else [f"it is {found.state}"]
+    except GpuboxError as error:
+        left = [error.message]
     if left:
         logger.error(f"{host.print_prefix}container {box.container} after its restart: {'; '.join(left)}")
     return not left

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Generator
 
 from pyinfra import host
-from pyinfra.api import StringCommand, operation
+from pyinfra.api import StringCommand
 
+from gpubox.operations import operation
 from gpubox.server import patches
 from gpubox.server.patches.onbox import PATCHED, UPSTREAM, Found
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from pyinfra import host, logger
-from pyinfra.api import Host, OperationError, QuoteString, State, StringCommand, operation
+from pyinfra.api import Host, OperationError, QuoteString, State, StringCommand
 from pyinfra.api.command import FunctionCommand
 
 from gpubox.facts import handover, release
 from gpubox.facts.handover import Running
 from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
-from gpubox.operations import Commands, onbox, watch
+from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
 from gpubox.server import checks, checks_child
 from gpubox.server.checks import Arguments

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pyinfra import state
-from pyinfra.api import QuoteString, StringCommand, operation
+from pyinfra.api import QuoteString, StringCommand
 from pyinfra.api.state import StateStage
 
 from gpubox.facts.venv import SCRIPT, UV, Venv
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.operations.progress import shown
 
 _VENV = "venv --quiet --no-project --relocatable --python"  # relocatable: it is built beside, then renamed

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pyinfra import host
-from pyinfra.api import operation
 
 from gpubox.facts.weights import command
-from gpubox.operations import Commands
+from gpubox.operations import Commands, operation
 from gpubox.operations.progress import shown
 from gpubox.server.weights import Arguments
 

@@ -2,17 +2,18 @@
 
 import hashlib
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyinfra.api.command import StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import ctx_host, ctx_state
 
+from gpubox.errors import CannotTellError
 from gpubox.facts.hypervisor import Hypervisor, Inside
 from gpubox.hypervisor import passthrough as wish
 from gpubox.hypervisor.cards import Card
@@ -112,6 +113,28 @@ def test_without_permission_the_change_is_written_and_said(caplog: pytest.LogCap
     assert "it serves on port 30000" in caplog.text
 
 
+def _frozen() -> Hypervisor:
+    raise CannotTellError("the container is frozen")
+
+
+@pytest.mark.parametrize(
+    ("look", "said"),
+    [
+        (lambda: DONE, None),
+        (lambda: replace(DONE, inside=Inside()), "/dev/nvidia0 is missing"),
+        (lambda: replace(DONE, state="stopped"), "it is stopped"),
+        (_frozen, "the container is frozen"),
+    ],
+)
+def test_after_a_restart_the_host_fails_with_what_is_wrong(
+    look: Callable[[], Hypervisor], said: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    given, on = wish.gift(LXC, DONE, CARDS, caps=False), cast(Any, SimpleNamespace(print_prefix=""))
+    with caplog.at_level("ERROR", "pyinfra"):
+        assert operations._check(cast(Any, None), on, LXC, given, look) is (said is None)
+    assert said is None or f"container gpu01 after its restart: {said}" in caplog.text
+
+
 def test_a_written_change_that_needs_no_restart_restarts_nothing() -> None:
     """Proxmox: an entry of a node that the container has already (a hot-plugged one) only lacked its mode."""
     done = _converged(PVE, replace(FRESH, config="arch: amd64\n"))
@@ -187,8 +210,8 @@ def test_what_an_earlier_operation_will_have_done_is_only_counted_in_a_plan(
 ) -> None:
     with ctx_state.use(SimpleNamespace(is_executing=False)):
         assert _commands(LXC, found, **arguments) == ["true"]
-    with ctx_state.use(SimpleNamespace(is_executing=True)), pytest.raises(OperationError):
-        _commands(LXC, found, **arguments)
+    with ctx_state.use(SimpleNamespace(is_executing=True)):
+        assert _commands(LXC, found, **arguments) == ["_fail"]
 
 
 def test_a_part_of_the_cards_brings_a_part_of_the_nodes() -> None:
