@@ -7,12 +7,12 @@ from typing import Any
 
 import gevent
 from pyinfra import host, logger
-from pyinfra.api import Host, OperationError, State, operation
+from pyinfra.api import Host, OperationError, State
 from pyinfra.api.command import FunctionCommand
 
 from gpubox.facts.ready import probe
 from gpubox.facts.service import ServiceState
-from gpubox.operations import Commands, onbox, watch
+from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.release import act
 from gpubox.server import readiness
 from gpubox.server.probe import FIRST_PHASE
