@@ -93,7 +93,9 @@ def _look(address: str, given: dict[str, Any]) -> Looked:
         box = asked.result()
     origin = {"uri": given["cuda_source"], "keyring": given["cuda_keyring"]}
     cuda = {"source": {key: value for key, value in origin.items() if value}} if any(origin.values()) else {}
-    target = Target(given["name"] or box.hostname, here, via, cuda)
+    names, hypervisors = files.known(given["path"])
+    name = given["name"] or names.get(here.address, box.hostname)
+    target = Target(name, here, via, hypervisors.get(via.address, "") if via else "", cuda)
     container = container_of(here.address, box, above) if above and above.kind else None
     return Looked(target, box, above, container)
 

@@ -82,6 +82,15 @@ def inventory_with(
     return None if text == before else Change(path, text)
 
 
+def known(path: Path | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Address -> name of the boxes, and of the hypervisors, that an inventory has; nothing, where there is none."""
+    if path is None or not path.exists():
+        return {}, {}
+    found = inventory.read(path)
+    above = {str(one.connection.get("ssh_hostname", name)): name for name, one in found.hypervisors.items()}
+    return {box.address: name for name, box in found.boxes.items()}, above
+
+
 def literal(value: object, indent: int = 0) -> str:
     """A value as Python source in the style of the inventories: double quotes, one line where it fits."""
     if isinstance(value, str):

@@ -27,6 +27,8 @@ class Target:
     login: Login
     via: Login | None = None
     """Of the hypervisor."""
+    above: str = ""
+    """Name that the inventory has for the hypervisor already; empty: its host name will do."""
     cuda: Mapping[str, Any] = field(default_factory=dict)
     """The box's `cuda` settings that differ from the defaults."""
 
@@ -51,7 +53,7 @@ class Looked:
         target, values = self.target, dict[str, Any]()
         values["ssh_hostname"] = target.login.address
         if self.above is not None and self.container is not None:
-            values["hypervisor"] = self.above.hostname
+            values["hypervisor"] = target.above or self.above.hostname
             # a first run may restart it for its devices, unless something serves there already
             serving = {"allow_restart": False} if self.box.by_hand else {}
             values["container"] = {"kind": self.above.kind, "name": self.container.name, **serving}
@@ -71,7 +73,7 @@ class Looked:
         via = self.target.via
         if self.above is None or via is None:
             return None
-        return self.above.hostname, {
+        return self.target.above or self.above.hostname, {
             "ssh_hostname": via.address,
             "kind": self.above.kind,
             **via.connection,

@@ -82,6 +82,24 @@ def test_a_distribution_without_an_old_toolkit_gets_the_newer_ones(call: Call, t
     assert inventory.load(tmp_path / "box.py").box("box").settings.cuda.toolkits == ["13.1"]
 
 
+def test_names_that_the_inventory_has_for_an_address_stay(call: Call, tmp_path: Path) -> None:
+    text = """
+hypervisors = [
+    ("rig", {"ssh_hostname": "192.0.2.1", "kind": "proxmox"}),
+]
+
+gpu_boxes = [
+]
+"""
+    (tmp_path / "box.py").write_text(text)
+    assert call(BIG, "--via", "192.0.2.1", "--yes", "--name", "a", "--private-network").exit_code == 0
+    found = inventory.load(tmp_path / "box.py")
+    assert (list(found.hypervisors), found.box("a").settings.hypervisor) == (["rig"], "rig")
+    before = (tmp_path / "box.py").read_text()
+    assert said(call(BIG, "--via", "192.0.2.1", "--yes", "--json"))["host"] == "a"
+    assert (tmp_path / "box.py").read_text() == before
+
+
 def test_a_key_for_the_clients_closes_the_server(call: Call, tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("hunter2hunter2\n")
