@@ -39,6 +39,11 @@ _IDLE = {
 
 
 def typed(argv: list[str]) -> dict[str, str]:
+    """What was typed of that which says how the model is served."""
+    return {flag: text for flag, text in words_of(argv).items() if flag not in _IDLE}
+
+
+def words_of(argv: list[str]) -> dict[str, str]:
     """Flag (long name, no dashes) -> value as text; a bare flag is `true`, several values stand with spaces between."""
     found: dict[str, list[str]] = {}
     name = ""
@@ -49,7 +54,7 @@ def typed(argv: list[str]) -> dict[str, str]:
             found[name] = [value] if equals else []
         elif name:
             found[name].append(word)
-    return {flag: " ".join(values) if values else "true" for flag, values in found.items() if flag not in _IDLE}
+    return {flag: " ".join(values) if values else "true" for flag, values in found.items()}
 
 
 def reported(server_args: dict[str, Any]) -> dict[str, str]:

@@ -9,6 +9,7 @@ import click
 
 from gpubox import inventory
 from gpubox.bench import show, sweep
+from gpubox.bench.flags import words_of
 from gpubox.bench.onbox.plan import Plan
 from gpubox.bench.place import RUNS_ON_BOX, Place, here, on_box
 from gpubox.bench.record import Record, dumps
@@ -66,6 +67,8 @@ def command(words: tuple[str, ...], label: str | None, runs: Path, as_json: bool
     Exit codes: 0 every row complete, 1 not so, 2 the server could not be reached or asked.
     """
     subject = _subject(words, given)
+    if not given["url"]:
+        subject.port()
     name = label or subject.name
     if not all(char.isalnum() or char in "._-" for char in name):
         raise GpuboxError(f"label {name!r}", "letters, digits, dot, dash and underscore: it becomes a folder's name")
@@ -96,7 +99,7 @@ class _Subject:
         known = self.box.profile.known_answer if self.box and not given["url"] else None
         plan = Plan(
             folder=f"{RUNS_ON_BOX}/{folder.name}" if self.box else raw,
-            url=(given["url"] or f"http://127.0.0.1:{self._port()}").rstrip("/"),
+            url=(given["url"] or f"http://127.0.0.1:{self.port()}").rstrip("/"),
             unit=SERVICE if self.box and not given["url"] else None,
             command=self._command() if given["local"] else [],
             patience_s=given["patience"],
@@ -107,15 +110,19 @@ class _Subject:
         question = given["question"] or (known.prompt if known else None)
         return place, replace(plan, question=question) if question else plan
 
-    def _port(self) -> int:
+    def port(self) -> int:
+        """Where the server listens that is measured without a URL. Error: no port."""
         if self.box:
             return self.box.profile.port
-        flags = list(self.server_flags)
-        return int(flags[flags.index("--port") + 1]) if "--port" in flags[:-1] else LOCAL_PORT
+        given = words_of(list(self.server_flags)).get("port", str(LOCAL_PORT))
+        if not given.isdecimal() or not 0 < int(given) < 2**16:
+            raise GpuboxError(f"--port {given}", "a number from 1 to 65535")
+        return int(given)
 
     def _command(self) -> list[str]:
-        own = {"--host": "127.0.0.1", "--port": str(LOCAL_PORT)}
-        extra = [word for flag, value in own.items() if flag not in self.server_flags for word in (flag, value)]
+        own = {"host": "127.0.0.1", "port": str(LOCAL_PORT)}
+        given = words_of(list(self.server_flags))
+        extra = [word for flag, value in own.items() if flag not in given for word in (f"--{flag}", value)]
         return [self.given["python"], "-m", "sglang.launch_server", *self.server_flags, *extra]
 
 

@@ -175,10 +175,12 @@ def test_a_python_without_sglang_cannot_tell(port: int, tmp_path: Path) -> None:
         (["gpu01", "--concurrency", "1,x"], "positive whole numbers"),
         (["gpu01", "--concurrency", "0"], "positive whole numbers"),
         (["gpu01", "--label", "../x"], "letters, digits"),
+        (["--local", "--python", sys.executable, "--", "--port", "x"], "--port x"),
+        (["--local", "--python", sys.executable, "--", "--port=99999"], "1 to 65535"),
     ],
 )
 def test_wrong_words_are_explained(words: list[str], told: str, tmp_path: Path) -> None:
-    result = CliRunner().invoke(command, [*words, "--runs", str(tmp_path / "runs")])
+    result = CliRunner().invoke(command, ["--runs", str(tmp_path / "runs"), *words])
     assert result.exit_code in {1, 2}
     assert told in result.output
     assert not (tmp_path / "runs").exists()
