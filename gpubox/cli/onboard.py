@@ -13,6 +13,7 @@ from rich.markup import escape
 from gpubox import inventory, paths, rules
 from gpubox.errors import GpuboxError
 from gpubox.hanging import hanging
+from gpubox.inventory import Box
 from gpubox.onboard import adoption, card, files, probe, secrets
 from gpubox.onboard.adoption import Adopted
 from gpubox.onboard.findings import findings, silent, source
@@ -46,7 +47,7 @@ _FILE = click.Path(exists=True, dir_okay=False, resolve_path=True)
 @click.option("--dry", is_flag=True, help="Look and propose; write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One object: card, findings, proposals, files. Asks nothing.")
 def command(address: str, **given: Any) -> None:
-    """Look at the machine at ADDRESS ([USER@]HOST[:PORT]), propose what it can serve, and write an inventory for it.
+    """Look at a machine, propose what it can serve, and write an inventory for it. ADDRESS: [USER@]HOST[:PORT].
 
     Looking changes nothing there. Files are shown as a diff first and never written over what is there.
     Without a terminal nothing is asked, and nothing written but with --yes.
@@ -58,15 +59,16 @@ def command(address: str, **given: Any) -> None:
     name = looked.target.name
     if not given["as_json"]:
         card.show(name, looked.box, looked.above, looked.choice, console)
-    adopted = _adopted(looked, given, console)
+    path = given["path"] or paths.root() / "inventory" / f"{name}.py"
+    there = inventory.read(path).boxes.get(name) if path.exists() else None
+    adopted = _adopted(looked, given, there, console)
     found = findings(name, looked.box, looked.above)
     seen = source(looked.box, looked.above)
     listed = proposals(looked.data(), looked.box.facts(seen), silent(looked.box, looked.above), seen)
     if not given["as_json"]:
         _print(found, listed, console)
-    profile = _profile(listed, adopted, given, name)
-    path = given["path"] or paths.root() / "inventory" / f"{name}.py"
-    private = _private(listed, profile, adopted, given)
+    profile = there.settings.profile if there else _profile(listed, adopted, given, name)
+    private = not there and _private(listed, profile, adopted, given)
     wanted = changes(looked, profile, adopted, path, private, given["api_key_file"]) if profile else []
     if not given["as_json"]:
         for change in wanted:
@@ -100,9 +102,14 @@ def _look(address: str, given: dict[str, Any]) -> Looked:
     return Looked(target, box, above, container)
 
 
-def _adopted(looked: Looked, given: dict[str, Any], console: Console) -> Adopted | None:
-    if not looked.box.by_hand or given["adopt"] is False:
+def _adopted(looked: Looked, given: dict[str, Any], there: Box | None, console: Console) -> Adopted | None:
+    if not looked.box.by_hand or given["adopt"] is False or (there and not given["adopt"]):
         return None
+    if there:
+        found = f"the inventory has {there.name} already, with the profile {there.settings.profile}"
+        raise GpuboxError(
+            found, "a box that it does not have, to adopt its server", "take its entry out, or --no-adopt"
+        )
     if len(looked.box.by_hand) > 1:
         shown = "; ".join(f"{one.pid}: {' '.join(one.argv[:8])}" for one in looked.box.by_hand)
         raise GpuboxError(
@@ -114,8 +121,8 @@ def _adopted(looked: Looked, given: dict[str, Any], console: Console) -> Adopted
         if not click.confirm(question, default=True):
             return None
     adopted = adoption.adopt(server, given["stack"])
-    for note in [] if given["as_json"] else adopted.notes:
-        console.print(f"  adopted: {escape(note)}", highlight=False)
+    if not given["as_json"]:
+        hanging(console, [("adopted", note) for note in adopted.notes])
     return adopted
 
 
@@ -128,7 +135,8 @@ def _profile(listed: list[Proposal], adopted: Adopted | None, given: dict[str, A
     fitting = [one.profile for one in listed if one.fits]
     if not fitting or not _asks(given):
         return fitting[0] if fitting else None
-    return str(click.prompt("Profile", default=fitting[0], type=click.Choice([one.profile for one in listed])))
+    names = click.Choice([one.profile for one in listed])
+    return str(click.prompt("Profile, of those above", default=fitting[0], type=names, show_choices=False))
 
 
 def _private(listed: list[Proposal], profile: str | None, adopted: Adopted | None, given: dict[str, Any]) -> bool:
@@ -221,6 +229,9 @@ def _end(
         todo = "see the reasons above; --profile NAME overrules them"
         raise GpuboxError("no profile fits this machine", "one that does", todo)
     against = any(finding.severity == "error" for finding in found)
+    if not unwritten and not given["as_json"] and given["profile"] not in {None, profile}:
+        said = f"{path} has this box with the profile {profile}: change that there"
+        console.print(said, highlight=False, soft_wrap=True)
     if unwritten:
         why = " (--dry)" if given["dry"] else "" if _asks(given) else " (without a terminal: --yes writes)"
         console.print(f"nothing was written{why}", highlight=False)

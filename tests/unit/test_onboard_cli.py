@@ -141,6 +141,18 @@ def test_the_port_of_the_box_is_not_the_hypervisors(call: Call, tmp_path: Path) 
     assert (above["ssh_hostname"], above["ssh_user"], "ssh_port" in above) == ("192.0.2.1", "ops", False)
 
 
+def test_a_box_that_the_inventory_has_keeps_its_profile(call: Call, tmp_path: Path) -> None:
+    assert call(SMALL, "--yes").exit_code == 0
+    before = (tmp_path / "box.py").read_text()
+    result = call(SMALL, "--yes", "--profile", "tiny-cpu")
+    assert "has this box with the profile qwen3-8b-24gb: change that there" in result.output
+    server = Server(1, ["python3", "-m", "sglang.launch_server"], {}, [], [], "", "/", "", "0.5.23", "2.14.1")
+    assert call(replace(SMALL, servers=[server]), "--yes").exit_code == 0
+    result = call(replace(SMALL, servers=[server]), "--yes", "--adopt")
+    assert (result.exit_code, "take its entry out" in result.output) == (1, True)
+    assert (tmp_path / "box.py").read_text() == before
+
+
 def test_two_servers_by_hand_are_a_question(call: Call) -> None:
     server = Server(1, ["python3", "-m", "sglang.launch_server"], {}, [], [], "", "/", "", "0.5.23", "2.14.1")
     result = call(replace(SMALL, servers=[server, replace(server, pid=2)]), "--yes")
