@@ -6,13 +6,14 @@ import click
 import httpx
 
 from gpubox import inventory, secret
+from gpubox.cli._complete import hosts
 from gpubox.errors import GpuboxError
 
 DEFAULT_PROMPT = "hello"
 
 
 @click.command()
-@click.argument("host")
+@click.argument("host", shell_complete=hosts)
 @click.argument("prompt", required=False)
 @click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
 @click.option("--max-tokens", default=128, show_default=True, help="Length of the answer at most, in tokens.")

@@ -6,9 +6,11 @@ from typing import Any
 
 import click
 
+from gpubox.cli._complete import hosts
+
 
 @click.command()
-@click.argument("host")
+@click.argument("host", shell_complete=hosts)
 @click.argument("one")
 @click.argument("other")
 @click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpubox.cli._complete import hosts
+
 if TYPE_CHECKING:
     from gpubox.facts.release import Releases
     from gpubox.inventory import Box
 
 
 @click.command()
-@click.argument("host")
+@click.argument("host", shell_complete=hosts)
 @click.argument("release", required=False)
 @click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
 def command(host: str, release: str | None, path: Path | None) -> None:

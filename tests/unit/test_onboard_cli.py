@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from gpubox import inventory
-from gpubox.cli import onboard
+from gpubox.cli import main, onboard
 from gpubox.cli._complete import hosts
 from gpubox.cli.doctor import command as doctor
 from gpubox.errors import GpuboxError
@@ -176,3 +177,10 @@ def test_hosts_complete() -> None:
     context = doctor.make_context("doctor", ["--all"])
     assert hosts(context, doctor.params[0], "gp") == ["gpu01"]
     assert hosts(context, doctor.params[0], "zz") == []
+
+
+@pytest.mark.parametrize("name", ["ask", "diff", "doctor", "releases", "rollback"])
+def test_every_command_about_a_box_completes_its_name(name: str) -> None:
+    found = main.get_command(click.Context(main), name)
+    assert found is not None
+    assert [item.value for item in found.params[0].shell_complete(click.Context(found), "gpu")] == ["gpu01"]
