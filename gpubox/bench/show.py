@@ -48,6 +48,8 @@ class Progress:
             case "server":
                 cap = f", at most {event['cap']} requests at once" if event.get("cap") else ""
                 self._say(f"SGLang {event.get('version')} serves {event.get('model')}{cap}")
+            case "stopping":
+                self._say("stopping, with the record kept; up to a minute")
             case "machine" if event.get("cards_note"):
                 self._say(f"cards {event['cards_note']}")
 

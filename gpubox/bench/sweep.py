@@ -40,7 +40,8 @@ def new_folder(runs: Path, name: str) -> Path:
 def measure(place: Place, plan: Plan, record: Record, folder: Path, show: Show) -> Record:
     """Runs the plan and returns the record, which is saved in `folder` after every event that changes it.
 
-    Ctrl-C ends the run in good order: the verdict is then `interrupted`.
+    Ctrl-C ends the run in good order, which may take as long as an import of SGLang: the verdict is then `interrupted`,
+    also for somebody who has no patience and presses it again.
     """
     keeper = _Keeper(record, folder, show)
     runner = Runner(place, plan, folder / "runner.err")
@@ -48,7 +49,9 @@ def measure(place: Place, plan: Plan, record: Record, folder: Path, show: Show) 
         keeper.hear(runner)
     except KeyboardInterrupt:
         runner.stop()
-        keeper.hear(runner)
+        show({"event": "stopping"})
+        with contextlib.suppress(KeyboardInterrupt):
+            keeper.hear(runner)
         keeper.close("interrupted", "stopped by Ctrl-C")
     finally:
         runner.end()

@@ -11,18 +11,23 @@ import socket
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from typing_extensions import override
 
 from gpubox.bench import record as records
-from gpubox.bench import runner
+from gpubox.bench import runner, sweep
 from gpubox.bench.fold import fold_file
 from gpubox.bench.onbox import secrets
-from gpubox.bench.place import Place
+from gpubox.bench.onbox.plan import Plan
+from gpubox.bench.place import Place, here
 from gpubox.bench.record import Record
+from gpubox.bench.runner import Runner
 from gpubox.cli.bench import command
 from gpubox.errors import GpuboxError
 
@@ -156,6 +161,29 @@ def test_ctrl_c_leaves_a_whole_record_and_no_server(python: str, port: int, tmp_
     assert len(record.rows) >= 2
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_pressed_twice_ctrl_c_costs_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(Runner):
+        def __init__(self, *_: object) -> None:
+            (tmp_path / "runner.err").touch()
+
+        @override
+        def events(self) -> Iterator[dict[str, Any]]:
+            raise KeyboardInterrupt
+
+        @override
+        def stop(self) -> None:
+            pass
+
+        end = stop
+
+    monkeypatch.setattr(sweep, "Runner", Interrupted)
+    said: list[dict[str, Any]] = []
+    plan = Plan(str(tmp_path), "http://127.0.0.1:1", [1], 8, 8, prompts_per_client=1, repeat=1, patience_s=1)
+    sweep.measure(here(sys.executable), plan, sweep.blank(tmp_path, "x"), tmp_path, said.append)
+    assert records.load(tmp_path / "record.json").verdict == "interrupted"
+    assert said == [{"event": "stopping"}]
 
 
 def test_a_python_without_sglang_cannot_tell(port: int, tmp_path: Path) -> None:
