@@ -60,7 +60,8 @@ def write(records: Sequence[Record], path: Path) -> None:
 def _about(record: Record) -> list[str]:
     """What one should know of a run, in few words."""
     parts = [f"SGLang {version(record)}" if version(record) else None, record.server.model, cards(record)]
-    return [part for part in [*parts, record.machine.cards_note, record.source, record.started] if part]
+    note = f"cards {record.machine.cards_note}" if record.machine.cards_note else None
+    return [part for part in [*parts, note, record.source, record.started] if part]
 
 
 def _findings(record: Record) -> list[str]:
