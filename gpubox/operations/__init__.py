@@ -29,20 +29,39 @@ def operation() -> Callable[[Callable[P, Commands]], PyinfraOperation[P]]:
         @wraps(decide)
         def told(*args: P.args, **kwargs: P.kwargs) -> Commands:
             try:
-                yield from decide(*args, **kwargs)
+                for command in decide(*args, **kwargs):
+                    yield _telling(command) if isinstance(command, FunctionCommand) else command
             except (GpuboxError, OperationError) as error:
                 if not ctx_state.isset():
                     raise
-                message = error.message if isinstance(error, GpuboxError) else str(error)
                 if not ctx_state.get().is_executing:
-                    raise OperationError(message) from None
-                yield FunctionCommand(_fail, (message,), {})
+                    raise OperationError(_message(error)) from None
+                yield FunctionCommand(_fail, (error,), {})
 
         return pyinfra_operation()(told)
 
     return decorate
 
 
-def _fail(state: State, host: Host, message: str) -> bool:
-    logger.error(f"{host.print_prefix}{message}")
+def _telling(command: FunctionCommand) -> FunctionCommand:
+    """The command, whose own errors for people are told in the same way."""
+    act = command.function
+
+    @wraps(act)
+    def told(state: State, host: Host, *args: Any, **kwargs: Any) -> object:
+        try:
+            return act(state, host, *args, **kwargs)
+        except (GpuboxError, OperationError) as error:
+            return _fail(state, host, error)
+
+    command.function = told
+    return command
+
+
+def _fail(state: State, host: Host, error: GpuboxError | OperationError) -> bool:
+    logger.error(f"{host.print_prefix}{_message(error)}")
     return False
+
+
+def _message(error: GpuboxError | OperationError) -> str:
+    return error.message if isinstance(error, GpuboxError) else str(error)

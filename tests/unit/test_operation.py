@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pyinfra.api import OperationError
+from pyinfra.api import Host, OperationError, State
+from pyinfra.api.command import FunctionCommand
 from pyinfra.context import ctx_state
 
 from gpubox import paths
@@ -36,6 +37,25 @@ def test_in_a_run_the_host_fails_with_its_message(error: Exception, caplog: pyte
         host = SimpleNamespace(print_prefix="[pve01] ")
         assert first == "true"
         assert failing.function(cast(Any, None), cast(Any, host), *failing.args) is False
+    assert "[pve01] it is frozen\n  needed: running" in caplog.text
+
+
+@operation()
+def act(error: Exception) -> Generator[FunctionCommand, None, None]:
+    """A function of ours that ends in trouble."""
+
+    def trouble(state: State, host: Host) -> None:
+        raise error
+
+    yield FunctionCommand(trouble, (), {})
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_in_a_function_that_the_run_calls_too(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    [command] = act._inner(error)
+    with caplog.at_level("ERROR", "pyinfra"):
+        host = SimpleNamespace(print_prefix="[pve01] ")
+        assert command.execute(cast(Any, None), cast(Any, host), cast(Any, {})) is False
     assert "[pve01] it is frozen\n  needed: running" in caplog.text
 
 
