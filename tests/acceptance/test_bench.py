@@ -7,12 +7,13 @@ from testinfra.host import Host
 
 from gpubox.bench import library
 from gpubox.cli.bench import command
-from gpubox.inventory import Box
+from gpubox.inventory import Box, Inventory
 from gpubox.server.command import argv
 
 
-def test_the_service_is_measured_from_its_own_venv(host: Host, box: Box, tmp_path: Path) -> None:
-    words = [box.name, "--concurrency", "1,4", "--repeat", "1", "--input-tokens", "32", "--output-tokens", "32"]
+def test_the_service_is_measured_from_its_own_venv(host: Host, box: Box, boxes: Inventory, tmp_path: Path) -> None:
+    words = [box.name, "--inventory", str(boxes.path)]
+    words += ["--concurrency", "1,4", "--repeat", "1", "--input-tokens", "32", "--output-tokens", "32"]
     result = CliRunner().invoke(command, [*words, "--runs", str(tmp_path)])
     assert result.exit_code == 0, result.output
     (record,) = library.measured(tmp_path)
