@@ -38,8 +38,8 @@ class HandoverFact(FactBase[Running]):
         return Running(tuple(found.get("pids", ())), found.get("unit", ""))
 
 
-def command(action: str, flags: list[str], unit: str) -> StringCommand:
+def command(action: str, flags: list[str], unit: str, venv_link: str = "") -> StringCommand:
     """The shell command that does `action` of gpubox.server.handover; nothing is left on the box."""
     script = QuoteString(Path(handover.__file__).read_text())
-    given = QuoteString(json.dumps({"flags": flags, "unit": unit}))
+    given = QuoteString(json.dumps({"flags": flags, "unit": unit, "venv_link": venv_link}))
     return StringCommand("printf %s", given, "| python3 -I -c", script, action)

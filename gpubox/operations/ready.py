@@ -10,6 +10,7 @@ from pyinfra import host, logger
 from pyinfra.api import Host, OperationError, State
 from pyinfra.api.command import FunctionCommand
 
+from gpubox.facts import handover
 from gpubox.facts.ready import probe
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
@@ -100,8 +101,15 @@ def _tidy(state: State, host: Host, wanted: Wanted, look: Callable[[], ServiceSt
 
 
 def _back(host: Host, wanted: Wanted) -> None:
-    """To the last release that answered, which must answer again."""
-    now = act(host, "rollback", wanted.on_box)
+    """To the last release that answered, which must answer again; without one, to what was started by hand."""
+    try:
+        now = act(host, "rollback", wanted.on_box)
+    except OperationError as error:
+        logger.error(f"{host.print_prefix}{error}")
+        started, _, said = onbox.run(host, handover.command("again", [], wanted.unit, wanted.venv_link))
+        again = "the server that was started by hand is started again: it has its loading time to go"
+        logger.error(f"{host.print_prefix}{again if started else ' '.join(said)}")
+        return
     digest = now.current or ""
     logger.error(f"{host.print_prefix}going back to release {digest}")
     event = wait(host, {**now.one(digest)["probe"], **_JUST_STARTED})

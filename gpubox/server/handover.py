@@ -1,10 +1,13 @@
 """Find the server that runs by hand with the very flags that the unit is to have, and end it. Standard library only.
 
-Run as root: `python3 -I -c SCRIPT look|end`, one JSON object on stdin: `flags` (the words after the launcher), `unit`
-(the service's own name: what it holds is never meant). Prints {"pids": [...], "unit": ...}: the server with all its
-descendants, and the systemd service that holds it; no pids: there is none. Another server than the one meant, with one
-flag that differs, is never touched. `end` stops it as it was started: its service is stopped and disabled, a process of
-a login gets SIGTERM, and after a minute SIGKILL. Exit codes: 0 done, 1 it did not end.
+Run as root: `python3 -I -c SCRIPT look|end|again`, one JSON object on stdin: `flags` (the words after the launcher),
+`unit` (the service's own name: what it holds is never meant), `venv_link` (the path that points at the current venv).
+
+`look` and `end` print {"pids": [...], "unit": ...}: the server with all its descendants, and the systemd service that
+holds it; no pids: there is none. Another server than the one meant, with one flag that differs, is never touched. `end`
+stops it as it was started: its service is stopped and disabled, a process of a login gets SIGTERM, and after a minute
+SIGKILL. `again`: the unit has never answered, so it gives way to what was ended, started as it was.
+Exit codes: 0 done, 1 it did not end, or nothing was ended that could be started again.
 """
 
 import json
@@ -20,14 +23,21 @@ LAUNCHER = "sglang.launch_server"
 OURS = ("api-key", "config", "revision")
 """Flags that gpubox gives in its own way: they may differ."""
 END_S = 60.0
+ENDED = Path("/var/lib/gpubox/ended.json")
+"""How the server that was ended was started; gone once a release has answered (gpubox.server.switch)."""
+LOG = Path("/var/lib/gpubox/ended.log")
+"""What it says when it was started again."""
 PROC = Path("/proc")
 
 
 def main() -> int:
-    """Look or end; prints what was found."""
+    """Look, end, or start again; prints what was found."""
     asked = json.loads(sys.stdin.read())
+    if sys.argv[1] == "again":
+        return again(asked["unit"], asked["venv_link"])
     found = look(asked["flags"], asked["unit"])
     if sys.argv[1] == "end":
+        remember(found)
         end(found)
         left = [pid for pid in found["pids"] if _words(pid)]
         if left:
@@ -74,6 +84,55 @@ def server_words(argv: list[str]) -> "list[str] | None":
     return None
 
 
+def remember(found: dict) -> None:  # type: ignore[type-arg]  # as above
+    """Keep how it was started, for root alone: its environment may hold secrets."""
+    if not found["pids"]:
+        return
+    process = PROC / str(found["pids"][0])
+    how = {"unit": found["unit"], "argv": _words(found["pids"][0])}
+    if not found["unit"]:
+        pairs = [pair.partition("=") for pair in os.fsdecode((process / "environ").read_bytes()).split("\0") if pair]
+        owner = process.stat()
+        how["environment"] = {name: value for name, _, value in pairs}
+        how.update(folder=str((process / "cwd").readlink()), user=owner.st_uid, group=owner.st_gid)
+    beside = ENDED.with_name(f".{ENDED.name}.gpubox-new")
+    beside.unlink(missing_ok=True)
+    beside.touch(0o600)
+    beside.write_text(json.dumps(how))
+    beside.replace(ENDED)
+
+
+def again(unit: str, venv_link: str) -> int:
+    """Start what was ended, in place of the unit; the folder that lay where the link is now lies there again."""
+    if not ENDED.exists():
+        print("no server was ended that could be started again", file=sys.stderr)
+        return 1
+    how = json.loads(ENDED.read_text())
+    subprocess.run(["systemctl", "disable", "--now", unit], check=True)
+    link = Path(venv_link)
+    aside = sorted(link.parent.glob(f"{link.name}.old-*"))
+    if aside and link.is_symlink():
+        link.unlink()
+        aside[-1].rename(link)
+    if how["unit"]:
+        subprocess.run(["systemctl", "enable", "--now", how["unit"]], check=True)
+        return 0
+    owner = {"user": how["user"], "group": how["group"]} if how["user"] else {}
+    LOG.touch(0o600)  # SGLang prints an API key that is on its command line
+    with LOG.open("ab") as log:
+        subprocess.Popen(
+            how["argv"],
+            env=how["environment"],
+            cwd=how["folder"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            **owner,
+        )
+    return 0
+
+
 def end(found: dict) -> None:  # type: ignore[type-arg]  # as above
     """Stop it and wait until all of it is gone."""
     if found["unit"]:
@@ -101,7 +160,7 @@ def _signal(pids: list[int], number: int) -> None:
 
 def _words(pid: int) -> list[str]:
     try:
-        return (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+        return os.fsdecode((PROC / str(pid) / "cmdline").read_bytes()).split("\0")[:-1]
     except OSError:
         return []
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,6 +114,73 @@ def test_a_login_is_no_service(process: Callable[..., None], group: str) -> None
 def test_what_only_names_it_is_no_server(process: Callable[..., None], argv: list[str]) -> None:
     process(812, argv)
     assert handover.look(FLAGS, "sglang.service")["pids"] == []
+
+
+class Started:
+    """What the script would run."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.commands: list[list[str]] = []
+        self.how: dict[str, Any] = {}
+        monkeypatch.setattr(handover, "ENDED", folder / "ended.json")
+        monkeypatch.setattr(handover, "LOG", folder / "log")
+        monkeypatch.setattr("gpubox.server.handover.subprocess.run", lambda words, **_: self.commands.append(words))
+        monkeypatch.setattr("gpubox.server.handover.subprocess.Popen", self._popen)
+
+    def _popen(self, words: list[str], **how: Any) -> None:
+        self.commands.append(words)
+        self.how = how
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Started:
+    (tmp_path / "root").mkdir()
+    return Started(monkeypatch, tmp_path / "root")
+
+
+def by_hand(process: Callable[..., None], folder: Path, argv: list[str]) -> None:
+    process(812, argv)
+    (folder / "812/environ").write_bytes(b"HF_TOKEN=hf_x\0A=b=c\0")
+    (folder / "812/cwd").symlink_to(folder)
+
+
+def test_what_was_ended_is_started_again_as_it_was(
+    process: Callable[..., None], started: Started, tmp_path: Path
+) -> None:
+    by_hand(process, tmp_path, [*BY_HAND, *FLAGS])
+    handover.remember(handover.look(FLAGS, "sglang.service"))
+    assert handover.ENDED.stat().st_mode & 0o777 == 0o600
+    assert handover.again("sglang.service", "/root/ml-env") == 0
+    assert started.commands == [["systemctl", "disable", "--now", "sglang.service"], [*BY_HAND, *FLAGS]]
+    assert (started.how["cwd"], started.how["env"]) == (str(tmp_path), {"HF_TOKEN": "hf_x", "A": "b=c"})
+    assert started.how["start_new_session"]
+    assert handover.LOG.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_service_that_was_ended_is_started_again(process: Callable[..., None], started: Started) -> None:
+    process(812, [*BY_HAND, *FLAGS], group="0::/system.slice/glm.service\n")
+    handover.remember(handover.look(FLAGS, "sglang.service"))
+    handover.again("sglang.service", "/root/ml-env")
+    assert started.commands[-1] == ["systemctl", "enable", "--now", "glm.service"]
+
+
+def test_the_venv_that_it_ran_from_lies_there_again(
+    process: Callable[..., None], started: Started, tmp_path: Path
+) -> None:
+    link = tmp_path / "root/ml-env"
+    for day in ("20260101T000000Z", "20261101T000000Z"):
+        (tmp_path / f"root/ml-env.old-{day}" / day).mkdir(parents=True)
+    link.symlink_to("/venvs/new")
+    by_hand(process, tmp_path, [f"{link}/bin/python3", "-m", LAUNCHER, *FLAGS])
+    handover.remember(handover.look(FLAGS, "sglang.service"))
+    handover.again("sglang.service", str(link))
+    assert [path.name for path in link.iterdir()] == ["20261101T000000Z"]
+
+
+def test_where_nothing_was_ended_nothing_is_started(started: Started) -> None:
+    handover.remember({"pids": [], "unit": ""})
+    assert handover.again("sglang.service", "/root/ml-env") == 1
+    assert started.commands == []
 
 
 def test_what_is_handed_over_is_not_foreign_to_the_checks(process: Callable[..., None], tmp_path: Path) -> None:
