@@ -47,7 +47,7 @@ acceptance: lab-up ## converge the practice machine and ask it whether it is so
 
 test: lint unit acceptance ## everything CI runs
 
-SERVER_FAULTS := $(addprefix tests/faults/test_,drift.py releases.py interrupted.py api_key.py hub.py)
+SERVER_FAULTS := $(addprefix tests/faults/test_,drift.py releases.py interrupted.py first_release.py api_key.py hub.py)
 
 test-faults: lab-up ## the slow ones about the server: broken releases, killed switches, secrets, the hub
 	$(BIN)/pytest $(SERVER_FAULTS) -v --durations=0 --hosts=gpu01 --practice --no-skips
