@@ -168,7 +168,8 @@ def _inventory(path: Path, variables: dict[str, Any]) -> Inventory:
     problems: list[GpuboxError] = []
     groups = [key for key, value in variables.items() if key in {BOXES, HYPERVISORS} or _is_group(key, value)]
     members = {group: _members(f"{path}: {group}", variables[group], problems) for group in groups}
-    data = _host_data(path, members)
+    shared = {group: _split(variables[group])[1] for group in groups}
+    data = _host_data(path, members, shared)
     boxes, hypervisors = members.get(BOXES, {}), members.get(HYPERVISORS, {})
     inventory = build(path, {name: data[name] for name in boxes}, {name: data[name] for name in hypervisors})
     if both := sorted({*boxes} & {*hypervisors}):
@@ -191,7 +192,7 @@ def _collecting(inventory: Inventory, host: str) -> Iterator[None]:
 
 def _members(where: str, value: Any, problems: list[GpuboxError]) -> dict[str, dict[str, Any]]:
     """Name -> own data. pyinfra writes a group as [host] or ([host], data), a host as its name or (name, data)."""
-    hosts, shared = _split(value)
+    hosts, shared = _split(value)  # what is shared: _host_data
     if not isinstance(hosts, list) or not isinstance(shared, dict):
         problems.append(GpuboxError(f"{where} is {value!r}", "a list of hosts, or (list of hosts, data of all)"))
         return {}
@@ -203,7 +204,7 @@ def _members(where: str, value: Any, problems: list[GpuboxError]) -> dict[str, d
         elif name in found:
             problems.append(GpuboxError(f"{where}: {name} stands there twice", "each host once"))
         else:
-            found[name] = {**shared, **own}
+            found[name] = own
     return found
 
 
@@ -211,13 +212,20 @@ def _split(value: Any) -> tuple[Any, Any]:
     return value if isinstance(value, tuple) and len(value) == 2 else (value, {})
 
 
-def _host_data(path: Path, members: dict[str, dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Merged data of every host, as pyinfra merges it: group_data/all.py, then its groups', then its own."""
+def _host_data(
+    path: Path, members: dict[str, dict[str, dict[str, Any]]], shared: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Merged data of every host, later ones first, as pyinfra merges it: its own; group_data/NAME.py of the inventory's
+    own name; for each of its groups group_data/GROUP.py, then the data in the group itself; the same of `all`.
+    """
     files = _group_data(path)
-    merged: dict[str, dict[str, Any]] = {}
-    for group, hosts in members.items():
+    names = dict.fromkeys(name for hosts in members.values() for name in hosts)
+    everybody: dict[str, dict[str, dict[str, Any]]] = {"all": dict.fromkeys(names, {})}
+    by_file = {} if path.stem in members else {path.stem: everybody["all"]}
+    merged: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for group, hosts in {**everybody, **members, **by_file}.items():
         for name in hosts:
-            merged.setdefault(name, dict(files.get("all", {}))).update(files.get(group, {}))
+            merged[name].update({**shared.get(group, {}), **files.get(group, {})})
     for hosts in members.values():
         for name, own in hosts.items():
             merged[name].update(own)

@@ -1,5 +1,7 @@
 """The inventory: names to settings, and every mistake in one message, before a host is touched."""
 
+import itertools
+import json
 import os
 import subprocess
 import sys
@@ -40,6 +42,44 @@ def test_group_data_stand_below_the_hosts_own(written: Path) -> None:
     found = inventory.load(written)
     assert found.box("a").settings.venv_path == "/opt/a"
     assert found.box("a").profile.name == "tiny-cpu"
+
+
+FILES = [["all"], ["all", "gpu_boxes"], ["named"], ["all", "gpu_boxes", "named"], ["all", "rack"]]
+TEXTS = [
+    'gpu_boxes = [("a", {"venv_path": "/own"}), "b"]',
+    'gpu_boxes = (["a", ("b", {"ssh_user": "own"})], {"venv_path": "/shared", "ssh_user": "shared"})',
+    'gpu_boxes = ["a", "b"]\nrack = (["a"], {"venv_path": "/rack"})',
+    'rack = (["a"], {"venv_path": "/rack"})\ngpu_boxes = (["a", "b"], {"venv_path": "/shared"})',
+    'gpu_boxes = ["a", "b"]\nall = (["a", "b"], {"venv_path": "/all"})',
+    'gpu_boxes = ["a", "b"]\nnamed = (["b"], {"venv_path": "/named"})',
+]
+ASK_PYINFRA = """
+import json, sys
+from pyinfra_cli.inventory import make_inventory_from_files
+from pyinfra.api import Config, State
+from pyinfra.context import ctx_config, ctx_state
+ctx_state.set(State())
+ctx_config.set(Config())
+found = [{host.name: host.data.dict() for host in make_inventory_from_files(file, cwd=".")} for file in sys.argv[1:]]
+print(json.dumps(found))
+"""
+
+
+def test_data_are_merged_as_pyinfra_merges_them(tmp_path: Path) -> None:
+    written = []
+    for number, (text, files) in enumerate(itertools.product(TEXTS, FILES)):
+        (folder := tmp_path / str(number) / "group_data").mkdir(parents=True)
+        for name in files:
+            (folder / f"{name}.py").write_text(f'venv_path, ssh_user, profile = "/{name}", "{name}", "tiny-cpu"\n')
+        written.append(folder.parent / "named.py")
+        written[-1].write_text(f"{text}\n")
+    argv = [sys.executable, "-c", ASK_PYINFRA, *map(str, written)]
+    asked = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=paths.root())
+    for file, theirs in zip(written, json.loads(asked.stdout), strict=True):
+        ours = inventory.read(file).boxes
+        found = {name: (box.settings.venv_path, box.connection.get("ssh_user")) for name, box in ours.items()}
+        wanted = {n: (d["venv_path"], d.get("ssh_user")) for n, d in theirs.items() if "profile" in d}
+        assert found == wanted, file.read_text()
 
 
 def test_an_unknown_box_names_the_known_ones(written: Path) -> None:
