@@ -1,7 +1,7 @@
 """Name -> address and settings: the one door to hosts for the deploy, the tests and the command line alike."""
 
 import runpy
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -220,14 +220,14 @@ def _host_data(
     """
     files = _group_data(path)
     names = dict.fromkeys(name for hosts in members.values() for name in hosts)
-    everybody: dict[str, dict[str, dict[str, Any]]] = {"all": dict.fromkeys(names, {})}
-    by_file = {} if path.stem in members else {path.stem: everybody["all"]}
+    groups: dict[str, Collection[str]] = {"all": names, **members}
+    groups.setdefault(path.stem, names)
     merged: dict[str, dict[str, Any]] = {name: {} for name in names}
-    for group, hosts in {**everybody, **members, **by_file}.items():
+    for group, hosts in groups.items():
         for name in hosts:
             merged[name].update({**shared.get(group, {}), **files.get(group, {})})
-    for hosts in members.values():
-        for name, own in hosts.items():
+    for owned in members.values():
+        for name, own in owned.items():
             merged[name].update(own)
     return merged
 
