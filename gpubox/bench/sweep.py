@@ -52,7 +52,7 @@ def measure(place: Place, plan: Plan, record: Record, folder: Path, show: Show) 
         show({"event": "stopping"})
         with contextlib.suppress(KeyboardInterrupt):
             keeper.hear(runner)
-        keeper.close("interrupted", "stopped by Ctrl-C")
+        keeper.close("interrupted", "stopped by Ctrl-C or SIGTERM")
     finally:
         runner.end()
     keeper.close("failed" if keeper.heard else "cannot tell", _last_words(folder / "runner.err"))

@@ -1,6 +1,7 @@
 """gpubox bench: measure a server and keep the record."""
 
 import os
+import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def _numbers(_ctx: click.Context, _option: click.Parameter, value: str) -> list[
     "--concurrency",
     callback=_numbers,
     metavar="N,N,...",
-    default="1,8,64,256,512,1024",
+    default=SWEEP,
     show_default=True,
     help="Clients.",
 )
@@ -75,6 +76,7 @@ def command(words: tuple[str, ...], label: str | None, runs: Path, as_json: bool
     folder = sweep.new_folder(runs, name).resolve()
     place, plan = subject.plan(folder)
     blank = sweep.blank(folder, name, subject.box.name if subject.box else None, subject.profile)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends in as good order as Ctrl-C
     with show.Progress(place.name, plan) as progress:
         record = sweep.measure(place, plan, blank, folder, progress.event)
     click.echo(dumps(record) if as_json else show.table(record), nl=False)

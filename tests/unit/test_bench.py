@@ -141,7 +141,10 @@ def test_no_key_stays_in_the_record_or_beside_it(python: str, port: int, tmp_pat
     assert not [path for path in kept if b"topsecret" in path.read_bytes()]
 
 
-def test_ctrl_c_leaves_a_whole_record_and_no_server(python: str, port: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_it_leaves_a_whole_record_and_no_server(
+    how: signal.Signals, python: str, port: int, tmp_path: Path
+) -> None:
     words = ["bench", "--local", "--python", python, "--runs", str(tmp_path / "runs"), *BENCH, "--repeat", "1000", "--"]
     process = subprocess.Popen(
         [sys.executable, "-m", "gpubox.cli", *words, "--port", str(port), "--mode", "good"],
@@ -152,7 +155,7 @@ def test_ctrl_c_leaves_a_whole_record_and_no_server(python: str, port: int, tmp_
     )
     assert process.stderr is not None
     next(line for line in process.stderr if "row 2/" in line)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     process.stderr.read()
     assert process.wait() == 1
     (folder,) = (tmp_path / "runs").iterdir()
