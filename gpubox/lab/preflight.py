@@ -18,6 +18,7 @@ PROGRAMS = {  # program: Debian package
     "apt-ftparchive": "apt-utils",
     "dpkg-deb": "dpkg-dev",
     "gpg": "gpg",
+    "gpg-agent": "gpg-agent",  # only recommended by gpg, which makes no key without it
     "ip": "iproute2",
     "ssh": "openssh-client",
     "setpriv": "util-linux",
