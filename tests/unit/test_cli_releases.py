@@ -1,10 +1,15 @@
 """What the commands about releases say of a box."""
 
-import pytest
+import json
 
+import pytest
+from click.testing import CliRunner
+
+from gpubox.cli import releases
 from gpubox.cli.diff import changed_files, described
 from gpubox.errors import GpuboxError
 from gpubox.facts.release import Releases
+from gpubox.server import remote
 
 ONE = {
     "digest": "aa11",
@@ -38,12 +43,19 @@ def test_a_key_differs_without_being_shown() -> None:
     assert changed_files(ONE, ONE) == []
 
 
+def test_json_holds_no_digest_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "state", lambda _: Releases(current="aa11", releases=(dict(ONE),)))
+    told = CliRunner().invoke(releases.command, ["gpu01", "--json"])
+    assert json.loads(told.output)["releases"][0]["made_from"] == {"profile": "p"}
+    assert "api-key" not in told.output
+
+
 @pytest.mark.parametrize(
     ("name", "digest"), [("current", "aa11"), ("previous", "ab22"), ("ab", "ab22"), ("aa11", "aa11")]
 )
 def test_names_of_releases(name: str, digest: str) -> None:
-    releases = Releases(current="aa11", previous="ab22", releases=({"digest": "aa11"}, {"digest": "ab22"}))
-    assert releases.named(name) == digest
+    found = Releases(current="aa11", previous="ab22", releases=({"digest": "aa11"}, {"digest": "ab22"}))
+    assert found.named(name) == digest
 
 
 @pytest.mark.parametrize("name", ["a", "c", "previous"])
