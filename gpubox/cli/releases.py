@@ -32,6 +32,8 @@ def command(host: str, path: Path | None, as_json: bool) -> None:
         ]
         marks = ", ".join([*links, *(["runs"] if found.runs == digest else [])])
         answered = f"answered {release['verified'][:19]}" if release["verified"] else "never answered"
-        click.echo(f"{digest}  {answered}  {made.get('profile', '?')} on {made.get('stack', '?')}  {marks}".rstrip())
+        by = f"  by {release['by']}" if release["by"] else ""
+        what = f"{made.get('profile', '?')} on {made.get('stack', '?')}{by}"
+        click.echo(f"{digest}  {answered}  {what}  {marks}".rstrip())
     if not found.releases:
         click.echo(f"{host} has no releases: deploy first")

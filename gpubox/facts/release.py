@@ -1,6 +1,8 @@
 """Commands for gpubox/server/switch.py on the box, and what it says of the releases there."""
 
+import getpass
 import json
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ class Releases:
     """The link to the venv is that of the current release."""
     releases: tuple[dict[str, Any], ...] = ()
     """Each with digest, venv, revision, made_from, files (digests), argv, environment (lines, secrets taken out), probe
-    (its arguments), verified (time or None)."""
+    (its arguments), verified (time or None), by (who made it current last, as `user@machine`, or None)."""
     superfluous: tuple[str, ...] = ()
     """Folders of releases and venvs that nothing runs from and nothing goes back to, as a refused run leaves them."""
 
@@ -62,6 +64,11 @@ def command(action: str, arguments: dict[str, Any]) -> StringCommand:
     """
     script = QuoteString(Path(switch.__file__).read_text())
     return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3 -I -c", script, action)
+
+
+def somebody() -> str:
+    """Who runs this program and where, as `user@machine`."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def look(arguments: dict[str, Any]) -> StringCommand:

@@ -69,7 +69,7 @@ def switched(
 
 def act(host: Host, action: str, arguments: dict[str, Any]) -> Releases:
     """Do `action` of gpubox.server.switch on the host. Error: OperationError with what it said."""
-    succeeded, lines, errors = onbox.run(host, release.command(action, arguments))
+    succeeded, lines, errors = onbox.run(host, release.command(action, {**arguments, "by": release.somebody()}))
     if not succeeded:
         raise OperationError(f"{action}: {' '.join(errors) or 'no reason given'}")
     return release.parse(lines[-1])

@@ -27,7 +27,7 @@ def act(box: Box, action: str, digest: str = "") -> Releases:
     """Do `action` of gpubox.server.switch. Errors: refused, with the reason; a deploy is at work; cannot tell."""
     script = Path(switch.__file__).read_text()
     alone = [] if action == "state" else ["flock", "--nonblock", f"--conflict-exit-code={_BUSY}", "/run/gpubox.lock"]
-    arguments = {"unit": UNIT, "digest": digest, "venv_link": box.settings.venv_path}
+    arguments = {"unit": UNIT, "digest": digest, "venv_link": box.settings.venv_path, "by": release.somebody()}
     command = _on(box, [*alone, "python3", "-I", "-c", script, action])
     done = subprocess.run(command, input=json.dumps(arguments), capture_output=True, text=True)
     if done.returncode == 0:

@@ -47,6 +47,8 @@ class Arguments:
     """The release that is meant."""
     venv_link: str = ""
     """A path that shall point at the current venv, as `/root/ml-env`; empty: none."""
+    by: str = ""
+    """Who asks for it, as `user@machine`; `gpubox releases` says so."""
     keep: int = 3
     """Verified releases to keep besides the current and the previous one."""
     root: str = "/var/lib/gpubox"
@@ -83,7 +85,7 @@ def switch(arguments: Arguments) -> None:
     if before not in {None, arguments.digest} and _is_verified(arguments, str(before)):
         _set_link(arguments.link("previous"), f"releases/{before}")
     if before != arguments.digest:
-        _mark(arguments, arguments.digest).unlink(missing_ok=True)
+        _mark(arguments, arguments.digest, "verified").unlink(missing_ok=True)
     _make_current(arguments, arguments.digest)
 
 
@@ -91,7 +93,7 @@ def verified(arguments: Arguments) -> None:
     """Remember that the current release answered."""
     if _target(arguments.link("current")) != arguments.digest:
         raise RefusedError(f"{arguments.digest} is not the current release")
-    _write(_mark(arguments, arguments.digest), datetime.now(UTC).isoformat().encode(), 0o600)
+    _write(_mark(arguments, arguments.digest, "verified"), datetime.now(UTC).isoformat().encode(), 0o600)
     for name in ("ended.json", "ended.log"):  # of gpubox.server.handover: nobody goes back to that server any more
         (Path(arguments.root) / name).unlink(missing_ok=True)
 
@@ -115,7 +117,8 @@ def rollback(arguments: Arguments) -> None:
 def prune(arguments: Arguments) -> None:
     """Remove what nothing runs from and nothing goes back to."""
     for path in _superfluous(arguments):
-        _mark(arguments, path.name).unlink(missing_ok=True)
+        for kind in ("verified", "by"):
+            _mark(arguments, path.name, kind).unlink(missing_ok=True)
         _remove_folder(path)
 
 
@@ -175,6 +178,8 @@ def _superfluous(arguments: Arguments) -> list[Path]:
 def _make_current(arguments: Arguments, digest: str) -> None:
     """In this order: what is current is written down before it runs, so that the next run knows what to finish."""
     release = arguments.releases / digest
+    if _target(arguments.link("current")) != digest:
+        _write(_mark(arguments, digest, "by"), arguments.by.encode(), 0o600)
     _set_link(arguments.link("current"), f"releases/{digest}")
     if arguments.venv_link:
         _point(arguments, Path(arguments.venv_link), _venv(arguments, digest))
@@ -275,7 +280,8 @@ def _described(arguments: Arguments, digest: str) -> dict[str, Any]:
         "argv": _json(folder / "argv.json", []),
         "environment": [_SECRET.sub(r"\1=(secret)", line) for line in variables.splitlines() if line[:1] != "#"],
         "probe": _json(folder / "probe.json", {}),
-        "verified": _verified_at(arguments, digest),
+        "verified": _marked(arguments, digest, "verified"),
+        "by": _marked(arguments, digest, "by"),
     }
 
 
@@ -291,23 +297,24 @@ def _json(path: Path, otherwise: Any) -> Any:
         return otherwise
 
 
-def _mark(arguments: Arguments, digest: str) -> Path:
-    return arguments.releases / f"{digest}.verified"
+def _mark(arguments: Arguments, digest: str, kind: str) -> Path:
+    """`verified`: when it answered; `by`: who had it made current."""
+    return arguments.releases / f"{digest}.{kind}"
 
 
-def _verified_at(arguments: Arguments, digest: str) -> str | None:
-    mark = _mark(arguments, digest)
+def _marked(arguments: Arguments, digest: str, kind: str) -> str | None:
+    mark = _mark(arguments, digest, kind)
     return mark.read_text() if mark.is_file() else None
 
 
 def _is_verified(arguments: Arguments, digest: str) -> bool:
-    return _verified_at(arguments, digest) is not None
+    return _marked(arguments, digest, "verified") is not None
 
 
 def _verified_ones(arguments: Arguments) -> list[str]:
     """Newest first."""
     names = [path.name for path in _folders(arguments.releases) if _is_verified(arguments, path.name)]
-    return sorted(names, key=lambda name: _verified_at(arguments, name) or "", reverse=True)
+    return sorted(names, key=lambda name: _marked(arguments, name, "verified") or "", reverse=True)
 
 
 def _unit_path(arguments: Arguments) -> Path:

@@ -92,6 +92,22 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     return Box(tmp_path, systemd)
 
 
+def test_who_made_a_release_current_last_is_kept_with_it(box: Box) -> None:
+    old, new = box.made("old"), box.made("new")
+    box.do(switch.switch, old, by="ada@desk")
+    box.do(switch.verified, old, by="another@desk")
+    box.do(switch.switch, old, by="another@desk")  # a run that finds it current
+    box.do(switch.switch, new, by="bob@desk")
+    assert {release["digest"]: release["by"] for release in box.state()["releases"]} == {
+        old: "ada@desk",
+        new: "bob@desk",
+    }
+    box.do(switch.rollback, by="eve@desk")
+    assert {release["digest"]: release["by"] for release in box.state()["releases"]}[old] == "eve@desk"
+    box.do(switch.prune, keep=0)
+    assert not list((box.root / "releases").glob(f"{new}*"))
+
+
 def test_switch_then_nothing_to_do(box: Box) -> None:
     first = box.made("one")
     box.do(switch.switch, first)
