@@ -14,7 +14,8 @@ import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner, Result
@@ -164,6 +165,18 @@ def test_stopped_it_leaves_a_whole_record_and_no_server(
     assert len(record.rows) >= 2
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_plain_files_come_from_the_box_and_nothing_else(tmp_path: Path) -> None:
+    (box := tmp_path / "box").mkdir()
+    (box / "row.jsonl").write_text("{}")
+    (box / "runner.zip").write_text("ours")
+    (box / "link").symlink_to("/etc/passwd")
+    (box / "below").mkdir()
+    (box / "below/row.jsonl").write_text("{}")
+    (here := tmp_path / "here").mkdir()
+    sweep._fetch(cast(Any, SimpleNamespace(command=lambda words: words)), str(box), here)
+    assert {path.name: path.read_text() for path in here.iterdir()} == {"row.jsonl": "{}"}
 
 
 def test_pressed_twice_ctrl_c_costs_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
