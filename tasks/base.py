@@ -5,11 +5,11 @@ from functools import partial
 from gpubox.deploy import step
 from gpubox.facts.base import BaseFact
 from gpubox.facts.once import read
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.base import sysctls, timezone
 from gpubox.operations.files import OwnedFile, owned_files
 from gpubox.operations.packages import foresee, installed
-from gpubox.templates import render
+from gpubox.support.templates import render
 
 
 @step("Base")

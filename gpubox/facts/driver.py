@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox import driver
+from gpubox.driver import packages as driver
 from gpubox.facts import files
 from gpubox.facts import packages as dpkg
 from gpubox.facts.answers import checked, script

@@ -8,7 +8,6 @@ from typing import Literal
 from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
-from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.hypervisor import cards, nodes
 from gpubox.hypervisor.cards import Card
@@ -16,6 +15,7 @@ from gpubox.hypervisor.create import way_in_question
 from gpubox.hypervisor.kinds import ABSENT, Kind, Name
 from gpubox.hypervisor.lxc_config import Cgroup
 from gpubox.hypervisor.nodes import Node
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 State = Literal["running", "stopped", "absent"]
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import incus, lxc_config, nodes, proxmox_config
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.nodes import Node
+from gpubox.support.errors import GpuboxError
 
 UNLIMITED = "unlimited"
 

@@ -2,7 +2,7 @@
 
 from gpubox.facts.hypervisor_host import Host
 from gpubox.hypervisor import boot, bus, dkms, links, modules
-from gpubox.settings import HypervisorSettings
+from gpubox.settings.host import HypervisorSettings
 
 
 def pending(found: Host, wish: HypervisorSettings) -> list[str]:

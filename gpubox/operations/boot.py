@@ -8,10 +8,10 @@ from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
-from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor_host import Host
 from gpubox.hypervisor import boot
 from gpubox.operations import Commands, operation
+from gpubox.support.errors import GpuboxError
 
 
 @operation()

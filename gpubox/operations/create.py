@@ -7,12 +7,12 @@ from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
-from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import create as making
 from gpubox.hypervisor.kinds import Kind
 from gpubox.operations import Commands, operation
-from gpubox.settings import Create
+from gpubox.settings.host import Create
+from gpubox.support.errors import GpuboxError
 
 
 @operation()

@@ -7,12 +7,12 @@ from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
-from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor_host import NODES_UNIT, PERSISTENCE_UNIT, Host
 from gpubox.hypervisor import nodes
 from gpubox.hypervisor.pending import advice, pending
 from gpubox.operations import Commands, operation
-from gpubox.settings import HypervisorSettings
+from gpubox.settings.host import HypervisorSettings
+from gpubox.support.errors import GpuboxError
 
 NODES_SCRIPT = "/usr/local/sbin/gpubox-nvidia-nodes"
 

@@ -12,13 +12,13 @@ from pyinfra.api.host import Host
 from pyinfra.api.state import State
 from pyinfra.context import ctx_state, host
 
-from gpubox.errors import GpuboxError
 from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import incus, nodes
 from gpubox.hypervisor.cards import Card, Wanted, choose, refuse_shared
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
 from gpubox.operations import Commands, operation
+from gpubox.support.errors import GpuboxError
 
 
 @operation()

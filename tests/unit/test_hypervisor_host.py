@@ -21,7 +21,7 @@ from gpubox.hypervisor.nodes import needed
 from gpubox.hypervisor.pending import advice, pending
 from gpubox.operations.boot import kernel_command_line
 from gpubox.operations.modules import NODES_SCRIPT, device_nodes, persistence
-from gpubox.settings import HypervisorSettings
+from gpubox.settings.host import HypervisorSettings
 
 DEVICES = "Character devices:\n195 nvidia\n511 nvidia-uvm\n"
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (x)\n"

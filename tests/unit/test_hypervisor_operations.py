@@ -13,7 +13,6 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import ctx_host, ctx_state
 
-from gpubox.errors import CannotTellError
 from gpubox.facts.hypervisor import Hypervisor, Inside
 from gpubox.hypervisor import passthrough as wish
 from gpubox.hypervisor.cards import Card
@@ -23,7 +22,8 @@ from gpubox.hypervisor.nodes import Node, needed
 from gpubox.operations import passthrough as operations
 from gpubox.operations.create import create, way_in
 from gpubox.operations.passthrough import passthrough
-from gpubox.settings import Create
+from gpubox.settings.host import Create
+from gpubox.support.errors import CannotTellError
 
 DEVICES = "Character devices:\n195 nvidia\n511 nvidia-uvm\n508 nvidia-caps\n"
 CARDS = [Card("0000:01:00.0", "nvidia", 0, 0), Card("0000:41:00.0", "nvidia", 1, 1)]
