@@ -6,6 +6,8 @@ JSON object: `findings` (each with `check`, `found`, `todo`) and `took_s`. Nothi
 Exit codes: 0 nothing found, 1 findings, 2 could not tell (why: on stderr).
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -232,7 +234,8 @@ def _cards(arguments: Arguments, said: dict[str, Any], variables: dict[str, str]
 
 
 def _seen(arguments: Arguments) -> list[dict[str, int]]:
-    own_pids, held = _pids(arguments), dict[str, dict[str, int]]()
+    own_pids = _pids(arguments)
+    held: dict[str, dict[str, int]] = {}
     for uuid, pid, used in _smi("--query-compute-apps=gpu_uuid,pid,used_memory"):
         whose = "own" if pid in own_pids else "foreign"
         mib = int(used) if used.isdigit() else 1

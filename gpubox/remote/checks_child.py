@@ -4,6 +4,8 @@ Run by gpubox/remote/checks.py with the venv's python and the service's environm
 device, model, revision), one JSON line at the end of stdout: `findings`, and `arguments` as SGLang understood them.
 """
 
+from __future__ import annotations
+
 import contextlib
 import difflib
 import importlib

@@ -10,6 +10,8 @@ SIGKILL. `again`: the unit has never answered, so it gives way to what was ended
 Exit codes: 0 done, 1 it did not end, or nothing was ended that could be started again.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 LAUNCHER = "sglang.launch_server"
 OURS = ("api-key", "config", "revision")
@@ -47,7 +50,7 @@ def main() -> int:
     return 0
 
 
-def look(flags: list[str], unit: str) -> dict:  # type: ignore[type-arg]  # plain JSON: this file runs on old Pythons too
+def look(flags: list[str], unit: str) -> dict[str, Any]:
     """The server with these flags outside of the unit."""
     wanted = settings(flags)
     for pid in sorted(int(path.name) for path in PROC.iterdir() if path.name.isdigit()):
@@ -73,7 +76,7 @@ def settings(words: list[str]) -> dict[str, list[str]]:
     return {name: values for name, values in found.items() if not _is_ours(name)}
 
 
-def server_words(argv: list[str]) -> "list[str] | None":
+def server_words(argv: list[str]) -> list[str] | None:
     """What stands after the launcher; None: this is no SGLang."""
     if LAUNCHER in argv and argv[argv.index(LAUNCHER) - 1] == "-m" and "python" in argv[0]:
         return argv[argv.index(LAUNCHER) + 1 :]
@@ -84,7 +87,7 @@ def server_words(argv: list[str]) -> "list[str] | None":
     return None
 
 
-def remember(found: dict) -> None:  # type: ignore[type-arg]  # as above
+def remember(found: dict[str, Any]) -> None:
     """Keep how it was started, for root alone: its environment may hold secrets."""
     if not found["pids"]:
         return
@@ -133,7 +136,7 @@ def again(unit: str, venv_link: str) -> int:
     return 0
 
 
-def end(found: dict) -> None:  # type: ignore[type-arg]  # as above
+def end(found: dict[str, Any]) -> None:
     """Stop it and wait until all of it is gone."""
     if found["unit"]:
         subprocess.run(["systemctl", "disable", "--now", found["unit"]], check=True)

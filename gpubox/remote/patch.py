@@ -4,6 +4,8 @@ Runs on the box with the venv's own python: `python -I -c SCRIPT state|apply|rev
 patch name to what was found. Exit codes: 0 as asked, 1 refused (why: on stderr; that file untouched), 2 could not tell.
 """
 
+from __future__ import annotations
+
 import ast
 import hashlib
 import importlib.util
@@ -120,6 +122,9 @@ class Gate:
     """An element that shows which list is meant."""
     backend: str
     """The element that is commented out."""
+    revision: str
+    """64 hexadecimal digits that name what the patch makes of a file: a new one whenever that changes, and only then,
+    because every venv with the patch is built anew for it."""
 
     def mentioned(self, source: bytes) -> bool:
         """Whether the predicate is defined in this file."""
@@ -195,6 +200,7 @@ GATES = {
             function="_?should_run_flashinfer_autotune",
             neighbour="flashinfer_trtllm",
             backend="flashinfer_cutlass",
+            revision="f820a199d9f1b208b0230f6f77673c37f350a4b113c8a3a5e2f2e1e881e316ff",
         )
     ]
 }
@@ -207,7 +213,7 @@ def _package() -> Path | None:
 
 
 def _strings(node: ast.AST) -> list[str] | None:
-    if not isinstance(node, ast.List | ast.Tuple | ast.Set):
+    if not isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         return None
     return [
         element.value for element in node.elts if isinstance(element, ast.Constant) and isinstance(element.value, str)
@@ -291,7 +297,7 @@ def _stale(path: Path) -> Iterator[Path]:
             yield compiled
 
 
-def _remove(paths: "Iterator[Path] | list[Path]") -> None:
+def _remove(paths: Iterator[Path] | list[Path]) -> None:
     for path in list(paths):
         path.unlink(missing_ok=True)
 

@@ -6,6 +6,8 @@ Arguments are one JSON object on stdin (`Arguments` below); events come out as J
 Exit codes: 0 ready, 1 not ready, 2 could not tell (wrong arguments, no such unit, no systemctl).
 """
 
+from __future__ import annotations
+
 import http.client
 import json
 import re
@@ -156,7 +158,7 @@ def judge_answer(reply: dict[str, Any], known: str | None) -> str | None:
     if not text:
         return "answered nothing"
     tokens = [(entry["token"], entry["logprob"]) for entry in (choice.get("logprobs") or {}).get("content") or []]
-    if not all(isinstance(value, int | float) and isfinite(value) for _, value in tokens):
+    if not all(isinstance(value, (int, float)) and isfinite(value) for _, value in tokens):
         return "the log probabilities of the answer are not finite: NaN in the model's output"
     if len(tokens) >= 8 and len({token for token, _ in tokens}) == 1:
         return f"answered one token {len(tokens)} times: {tokens[0][0]!r}"
@@ -220,7 +222,7 @@ def _follow(arguments: Arguments, began: float) -> int:
     return NOT_READY
 
 
-def _afterwards(progress: Progress, log: "_Log", began: float) -> Decision:
+def _afterwards(progress: Progress, log: _Log, began: float) -> Decision:
     """What became of a server that gave no good answer: that it died over it is seen only a moment later."""
     for _ in range(DYING_LOOKS):
         decision = decide(progress, _look(progress.arguments, log, began))
@@ -231,7 +233,7 @@ def _afterwards(progress: Progress, log: "_Log", began: float) -> Decision:
     return decision
 
 
-def _look(arguments: Arguments, log: "_Log", began: float) -> Look:
+def _look(arguments: Arguments, log: _Log, began: float) -> Look:
     unit = _unit(arguments.unit, log)
     health, said = _health(arguments)
     patterns = arguments.phases or arguments.telling or arguments.fatal
@@ -258,7 +260,7 @@ def _with_phase(progress: Progress, line: str, at_s: float) -> Progress:
     return replace(progress, phase=names[reached[-1]], since_s=at_s) if reached else progress
 
 
-def _unit(name: str, log: "_Log") -> Unit:
+def _unit(name: str, log: _Log) -> Unit:
     keys = ["LoadState", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainStatus", "InvocationID"]
     done = _run(["systemctl", "show", name, "--no-pager", *(f"--property={key}" for key in keys)])
     found = dict(line.split("=", 1) for line in done.splitlines() if "=" in line)

@@ -3,6 +3,8 @@
 What is secret is masked here, before it is printed: the values never leave the machine.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import pwd
@@ -157,7 +159,7 @@ def _link(pid: str, name: str) -> str:
         return ""
 
 
-def _venv(program: str, folder: str, variables: dict[str, str]) -> "Path | None":
+def _venv(program: str, folder: str, variables: dict[str, str]) -> Path | None:
     if "/" in program:
         candidates = [Path(folder, program).parent.parent]
     else:
@@ -183,7 +185,7 @@ def _is_relative(word: str, folder: str) -> bool:
 
 def _hub(argv: list[str], variables: dict[str, str]) -> tuple[str, str]:
     """The hub's cache that holds the model, and its commit; empty: the model has a path, or lies nowhere there."""
-    names = [word.partition("=")[2] or after for word, after in zip(argv, [*argv[1:], ""]) if _names_model(word)]  # noqa: B905 - old Pythons
+    names = [word.partition("=")[2] or after for word, after in zip(argv, [*argv[1:], ""]) if _names_model(word)]
     home = variables.get("HF_HOME") or f"{variables.get('HOME', '/root')}/.cache/huggingface"
     cache = Path(variables.get("HF_HUB_CACHE") or f"{home}/hub")
     for name in names:
@@ -197,7 +199,7 @@ def _names_model(word: str) -> bool:
     return word.partition("=")[0] in {"--model", "--model-path"}
 
 
-def _version(venv: "Path | None", package: str) -> str:
+def _version(venv: Path | None, package: str) -> str:
     found = venv.glob(f"lib/python*/site-packages/{package}-*.dist-info") if venv else ()
     return next((p.name.removesuffix(".dist-info").partition("-")[2] for p in found), "")
 

@@ -3,6 +3,8 @@
 One JSON object on stdin: url, model, and api_key_file where the server asks for a key. Prints {"tpot_s": ...}.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 import time

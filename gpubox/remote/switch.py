@@ -14,6 +14,8 @@ replaced by a rename. A run that is killed anywhere is finished by the next one.
 that it has loaded of venvs is of the venv that bears that name now: one that was repaired is another.
 """
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import hashlib
@@ -27,7 +29,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +95,7 @@ def verified(arguments: Arguments) -> None:
     """Remember that the current release answered."""
     if _target(arguments.link("current")) != arguments.digest:
         raise RefusedError(f"{arguments.digest} is not the current release")
-    _write(_mark(arguments, arguments.digest, "verified"), datetime.now(UTC).isoformat().encode(), 0o600)
+    _write(_mark(arguments, arguments.digest, "verified"), datetime.now(timezone.utc).isoformat().encode(), 0o600)
     for name in ("ended.json", "ended.log"):  # of gpubox.remote.handover: nobody goes back to that server any more
         (Path(arguments.root) / name).unlink(missing_ok=True)
 
@@ -221,7 +223,7 @@ def _keep_theirs(arguments: Arguments) -> None:
     path = _unit_path(arguments)
     if path.is_file() and b"Written by gpubox" in path.read_bytes():
         return
-    kept, now = Path(arguments.root) / "kept", f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    kept, now = Path(arguments.root) / "kept", f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
     more = path.with_name(f"{path.name}.d")
     if path.is_file() or more.is_dir():
         kept.mkdir(mode=0o700, exist_ok=True)
@@ -345,7 +347,7 @@ def _point(arguments: Arguments, link: Path, target: Path) -> None:
     """The link at the target. A folder or link that a person has there is kept aside."""
     link.parent.mkdir(parents=True, exist_ok=True)
     if os.path.lexists(link) and not (link.is_symlink() and link.readlink().is_relative_to(arguments.root)):
-        link.rename(link.with_name(f"{link.name}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"))
+        link.rename(link.with_name(f"{link.name}.old-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"))
     _set_link(link, str(target))
 
 

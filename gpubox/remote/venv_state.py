@@ -9,6 +9,8 @@ What is remembered is only what was just written: to remember all would vouch fo
 Reads the folders NAME-VERSION.dist-info alone (about a thousand small files), never the packages: 0.1 s for 110.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -60,6 +62,21 @@ def recorded_in(venv: Path) -> tuple[str, dict[str, str]]:
         return "", {}
 
 
+def main(words: list[str]) -> int:
+    """Look or remember, as the words say; returns the exit code."""
+    folder, action, names = Path(words[0]), words[1:2], words[2:]
+    if not action:
+        print(json.dumps(look(folder)))
+    elif action == ["made"] and not names:
+        made(folder)
+    elif action == ["installed"]:
+        installed(folder, names)
+    else:
+        print(__doc__, file=sys.stderr)
+        return 2
+    return 0
+
+
 def _record(venv: Path, config: str, folders: dict[str, str]) -> None:
     """Written beside, synced, renamed."""
     state = {"made_by": "gpubox", "config": config, "folders": folders}
@@ -86,12 +103,4 @@ def _digest(files: list[Path]) -> str:
 
 
 if __name__ == "__main__":
-    match Path(sys.argv[1]), sys.argv[2:]:
-        case folder, []:
-            print(json.dumps(look(folder)))
-        case folder, ["made"]:
-            made(folder)
-        case folder, ["installed", *packages]:
-            installed(folder, packages)
-        case _:
-            sys.exit(__doc__)
+    sys.exit(main(sys.argv[1:]))

@@ -5,6 +5,8 @@ may answer. At the end one JSON line comes out: `answers` and `failures` (number
 from a last good answer before failures to the first one after them; null: no answer failed, or none came after.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 import threading

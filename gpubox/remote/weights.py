@@ -11,6 +11,8 @@ names is among them, and no `.incomplete` is left of them. The hub's own `hf dow
 (huggingface_hub#4223).
 """
 
+from __future__ import annotations
+
 import errno
 import json
 import os

@@ -1,5 +1,6 @@
 """The state machine of source patches: on hand-made shapes, and on the files of real releases."""
 
+import hashlib
 import json
 import py_compile
 import subprocess
@@ -261,6 +262,21 @@ def test_unknown_names_are_refused_here() -> None:
         patches.checked(["other"])
 
 
-def test_the_digest_follows_the_patches() -> None:
-    assert len({patches.digest([]), patches.digest([NAME])}) == 2
-    assert patches.digest([]) == patches.digest([])
+@pytest.mark.parametrize(
+    ("wanted", "digest"),
+    [
+        ([], "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ([NAME], "f820a199d9f1b208b0230f6f77673c37f350a4b113c8a3a5e2f2e1e881e316ff"),
+    ],
+)
+def test_an_upgrade_of_gpubox_builds_no_venv_anew(wanted: list[str], digest: str) -> None:
+    """The digests that boxes have: a patch gets a new revision only when what it writes changes."""
+    assert patches.digest(wanted) == digest
+
+
+def test_a_patch_that_writes_something_else_needs_a_new_revision() -> None:
+    written = hashlib.sha256(GATE.patched(GATED)).hexdigest()
+    assert (GATE.revision[:16], written) == (
+        "f820a199d9f1b208",
+        "300798348b45903816280e7e965a3bc015033c5d4c682046b1a8de38701ebf78",
+    )

@@ -1,5 +1,7 @@
 """Ask the server over HTTP."""
 
+from __future__ import annotations
+
 import http.client
 import json
 import urllib.error

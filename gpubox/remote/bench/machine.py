@@ -1,5 +1,7 @@
 """What the numbers were measured on: packages, processor, memory, topology. No names and no serial numbers."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import os
 import platform

@@ -1,5 +1,7 @@
 """The sweep, on the box: describe, probe, warm up, measure every row, probe again."""
 
+from __future__ import annotations
+
 import contextlib
 import importlib
 import shlex

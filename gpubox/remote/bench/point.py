@@ -1,5 +1,7 @@
 """Measure one row with SGLang's own bench_serving, in a fork, so that its slow imports are paid once."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os

@@ -1,5 +1,7 @@
 """Is the answer right? And when a row stands still: does the server hang, or is it only slow?"""
 
+from __future__ import annotations
+
 from typing import Any
 
 from gpubox.remote.bench import http

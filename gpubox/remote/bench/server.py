@@ -1,5 +1,7 @@
 """The server under test behind one small interface: a systemd service, our own child, or something elsewhere."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import signal

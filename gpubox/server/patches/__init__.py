@@ -29,8 +29,11 @@ def command(action: str, venv: str, wanted: list[str]) -> StringCommand:
 
 
 def digest(wanted: list[str]) -> str:
-    """SHA-256 over the names and the code that applies them: part of the name of a venv that is never edited later."""
-    return hashlib.sha256("\n".join([*sorted(checked(wanted)), _script() if wanted else ""]).encode()).hexdigest()
+    """Of what the patches make of a file: part of the name of a venv that is never edited later."""
+    revisions = [onbox.GATES[name].revision for name in sorted(checked(wanted))]
+    if len(revisions) == 1:
+        return revisions[0]
+    return hashlib.sha256("\n".join(revisions).encode()).hexdigest()
 
 
 def _script() -> str:
