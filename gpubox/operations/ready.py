@@ -75,7 +75,7 @@ def wait(host: Host, arguments: dict[str, Any]) -> dict[str, Any]:
     return last
 
 
-def _conclude(state: State, host: Host, wanted: Wanted, look: Callable[[], ServiceState]) -> bool:
+def _conclude(_: State, host: Host, wanted: Wanted, look: Callable[[], ServiceState]) -> bool:
     before = look().releases
     known = before.is_verified(wanted.digest)
     event = wait(host, wanted.probe if known else {**wanted.probe, **_JUST_STARTED})
@@ -94,7 +94,7 @@ def _conclude(state: State, host: Host, wanted: Wanted, look: Callable[[], Servi
     return False
 
 
-def _tidy(state: State, host: Host, wanted: Wanted, look: Callable[[], ServiceState]) -> bool:
+def _tidy(_: State, host: Host, wanted: Wanted, look: Callable[[], ServiceState]) -> bool:
     logger.info(f"{host.print_prefix}removing {', '.join(look().releases.superfluous)}: nothing goes back to them")
     act(host, "prune", wanted.on_box)
     return True

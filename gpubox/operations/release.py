@@ -18,6 +18,7 @@ from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
 from gpubox.remote import checks, checks_child
 from gpubox.remote.checks import Arguments
+from gpubox.server import in_effect
 
 
 @operation()
@@ -60,11 +61,13 @@ def switched(
     + flags: the words after the launcher, by which that server is known
     """
     found = look()
+    for line in in_effect.standing(found.releases.effective, unit):
+        logger.warning(f"{host.print_prefix}{line}")
     if found.serves(digest):
         return
     arguments = {"unit": unit, "digest": digest, "venv_link": venv_link}
     before = found.releases.one(found.releases.current or "").get("probe")
-    yield FunctionCommand(_switch, (arguments, [probe, *([before] if before else [])], replaced(), flags), {})
+    yield FunctionCommand(_switch, (arguments, [probe, *([before] if before else [])], replaced(), flags, found), {})
 
 
 def act(host: Host, action: str, arguments: dict[str, Any]) -> Releases:
@@ -102,7 +105,10 @@ def _switch(
     asked: list[dict[str, Any]],
     replaced: Running,
     flags: list[str],
+    found: ServiceState,
 ) -> bool:
+    for line in _told(found, arguments["unit"]):
+        logger.warning(f"{host.print_prefix}{line}")
     watch.begin(host, asked)
     if replaced.pids and not _end(host, replaced, flags, arguments["unit"]):
         return False
@@ -115,6 +121,16 @@ def _switch(
         # Once it is current, `ready` says what became of it, and goes back.
         return bool(act(host, "state", arguments).current == arguments["digest"])
     return True
+
+
+def _told(found: ServiceState, unit: str) -> list[str]:
+    """What was found that is put right by the switch, besides another release."""
+    effective = found.releases.effective
+    lines = in_effect.moved(effective, unit)
+    if effective.process is not None:
+        lines.append(f"the process of {unit} is not the one that its release asks for: {effective.process}")
+    lines += [f"{path} was another's to write: it is closed" for path in found.releases.loose]
+    return lines
 
 
 def _end(host: Host, replaced: Running, flags: list[str], unit: str) -> bool:

@@ -70,9 +70,21 @@ _LIVE = re.compile(
     r"|Log\w+|Syslog\w+)$"
 )
 """Settings of [Service] that systemd applies without a restart, or that say nothing of the process that runs."""
-_LIMITING = re.compile(r"(CPUQuota|Memory(Max|High|SwapMax|Limit)|TasksMax|AllowedCPUs|AllowedMemoryNodes|IO\w+Max|Device\w+)$")
+_LIMITING = re.compile(
+    r"(CPUQuota|Memory(Max|High|SwapMax|Limit)|TasksMax|Allowed(CPUs|MemoryNodes)|IO\w+Max|Device\w+)$"
+)
 """Settings of a slice that bound every service in it."""
-_WHO = {"User", "Group", "DynamicUser", "RootDirectory", "RootImage", "EnvironmentFile", "UnsetEnvironment", "PassEnvironment"}
+_WHO = {
+    "DynamicUser",
+    "EnvironmentFile",
+    "Group",
+    "PassEnvironment",
+    "RootDirectory",
+    "RootImage",
+    "UnsetEnvironment",
+    "User",
+}
+"""Settings that say as whom, where and with what a process runs."""
 _SYSTEMDS = re.compile(
     r"(PATH|LANG|LANGUAGE|LC_\w+|HOME|LOGNAME|USER|SHELL|TERM|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_\w+|NOTIFY_SOCKET"
     r"|MAINPID|MANAGERPID|WATCHDOG_\w+|LISTEN_\w+|MEMORY_PRESSURE_\w+|container|container_\w+|RUNTIME_DIRECTORY"
@@ -176,7 +188,7 @@ def environment(text: str) -> dict[str, str]:
 
 
 def differences(settings: list[tuple[str, str, str]], shown: dict[str, str]) -> list[str]:
-    """What systemd has loaded otherwise than the unit's text says; a property that this systemd does not know: nothing."""
+    """What systemd has loaded otherwise than the unit's text says; of what this systemd does not know, nothing."""
     asked: dict[str, list[str]] = {}
     for _, name, value in settings:
         asked.setdefault({"EnvironmentFile": "EnvironmentFiles"}.get(name, name), []).append(value)
@@ -213,8 +225,8 @@ def not_asked_for(process: Path, asked: Asked) -> str | None:
     if words != asked.argv and not (words and words[0].startswith(_TITLE)):
         return f"its command line is {_brief(shlex.join(words))}"
     program = asked.argv[0]
-    if os.path.exists(program):
-        runs = os.readlink(process / "exe").replace(" (deleted)", "")
+    if Path(program).exists():
+        runs = str((process / "exe").readlink()).replace(" (deleted)", "")
         if runs != os.path.realpath(program):
             return f"its program is {runs}, not {program}"
     user = _user(process)

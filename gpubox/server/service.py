@@ -58,6 +58,7 @@ def service_of(box: Box) -> Service:
             exec_line=systemd.exec_line(argv),
             folder=FOLDER,
             jit=jit.environment(venv),
+            limits=box.settings.unit_settings,
             jit_line=systemd.exec_line(jit.ready(venv)),
         ),
         environment=render("sglang.env.j2", text=systemd.environment_file(variables)),

@@ -439,7 +439,9 @@ def test_a_damaged_release_can_still_be_looked_at_and_put_back(box: Box, file: s
 
 
 SOURCE = Path(switch.__file__).read_text().splitlines()
-EFFECT = re.compile(r"rename|replace\(|write|unlink|symlink_to|rm(tree|dir)|move|kill|mkdir|chmod|fsync|open\(|subprocess\.run")
+EFFECT = re.compile(
+    r"rename|replace\(|write|unlink|symlink_to|rm(tree|dir)|move|kill|mkdir|chmod|fsync|open\(|subprocess\.run"
+)
 """Nothing can be half done between two of these."""
 
 
