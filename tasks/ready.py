@@ -9,6 +9,7 @@ from gpubox.facts.service import ServiceFact
 from gpubox.hosts import Box
 from gpubox.operations.ready import Wanted
 from gpubox.operations.ready import ready as wait
+from gpubox.server import outside
 from gpubox.server.service import UNIT, service_of
 
 
@@ -18,7 +19,7 @@ def ready(box: Box) -> None:
     wish, link = service_of(box), box.settings.venv_path
     wait(
         name="A real answer",
-        wanted=Wanted(UNIT, wish.release.digest, link, wish.probe),
+        wanted=Wanted(UNIT, wish.release.digest, link, wish.probe, partial(outside.ask, box)),
         look=partial(read, ServiceFact, unit=UNIT, paths=[file.path for file in wish.release_files], venv_link=link),
         answer=partial(read, ReadyFact, arguments=wish.probe),
     )

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import gevent
-from pyinfra import host, logger
-from pyinfra.api import Host, OperationError, State
+from pyinfra import host, logger, state
+from pyinfra.api import Host, OperationError, State, StringCommand
 from pyinfra.api.command import FunctionCommand
+from pyinfra.api.state import StateStage
 
 from gpubox.facts import handover
 from gpubox.facts.ready import probe
@@ -16,7 +17,8 @@ from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.release import act
 from gpubox.remote.probe import FIRST_PHASE
-from gpubox.server import readiness
+from gpubox.server import outside, readiness
+from gpubox.server.outside import Outside
 
 BEAT_S = 5.0
 _JUST_STARTED = {"restarts": 0}
@@ -35,6 +37,8 @@ class Wanted:
     """Path that points at the current venv."""
     probe: dict[str, Any]
     """What it is asked (gpubox.remote.probe.Arguments)."""
+    outside: Callable[[Callable[[str], str]], Outside] | None = None
+    """Asks it from this machine, with what prints the output of shell text on the host; None: nobody asks."""
 
     @property
     def on_box(self) -> dict[str, Any]:
@@ -56,6 +60,8 @@ def ready(wanted: Wanted, look: Callable[[], ServiceState], answer: Callable[[],
         yield FunctionCommand(_conclude, (wanted, look), {})
         return
     host.noop("the server answers")
+    if state.current_stage == StateStage.Execute:
+        _ask_outside(host, wanted)
     if look().releases.superfluous:
         yield FunctionCommand(_tidy, (wanted, look), {})
 
@@ -84,6 +90,7 @@ def _conclude(_: State, host: Host, wanted: Wanted, look: Callable[[], ServiceSt
             act(host, "verified", {**wanted.on_box, "digest": wanted.digest})
             act(host, "prune", wanted.on_box)
             _say(host, watch.end(host))
+            _ask_outside(host, wanted)
             return True
         logger.error(f"{host.print_prefix}release {wanted.digest} is not ready: {readiness.story(event)}")
         if event["event"] == "failed" and not known:
@@ -92,6 +99,22 @@ def _conclude(_: State, host: Host, wanted: Wanted, look: Callable[[], ServiceSt
         logger.error(f"{host.print_prefix}{error}")
     _say(host, watch.end(host))
     return False
+
+
+def _ask_outside(host: Host, wanted: Wanted) -> None:
+    """A warning, no failure: the box is as asked, and what lies between may be meant to keep this machine out."""
+    if wanted.outside is None:
+        return
+
+    def inside(text: str) -> str:
+        return "\n".join(onbox.run(host, StringCommand(text))[1])
+
+    found = wanted.outside(inside)
+    if found.kind == "silent":
+        logger.warning(f"{host.print_prefix}{outside.for_people(found)}")
+    else:
+        words = {"answers": "it answers at", "as asked": "not asked from here:", "unknown": "not asked from here:"}
+        logger.info(f"{host.print_prefix}{words[found.kind]} {found.said}")
 
 
 def _tidy(_: State, host: Host, wanted: Wanted, look: Callable[[], ServiceState]) -> bool:

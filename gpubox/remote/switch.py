@@ -227,16 +227,12 @@ def _asked(arguments: Arguments, digest: str) -> Asked:
 def _check_loaded(arguments: Arguments, digest: str) -> None:
     """What could not be put right: a file for many services goes against the unit, and is not ours to take away."""
     now = _effective(arguments, digest)
-    severe = [
-        f"{one['path']} sets {', '.join(one['sets'])} for more services than this"
-        for one in now.shared
-        if one["severe"]
-    ]
-    if severe or now.differs:
-        said = "; ".join([*severe, *now.differs])
-        raise SystemdError(
-            f"systemd does not run {arguments.unit} as the release asks: {said}; take that away, run again"
-        )
+    against = [one for one in now.shared if one["severe"]]
+    said = [f"{one['path']} sets {', '.join(one['sets'])} for more services than this" for one in against]
+    said += now.differs
+    if said:
+        told = "; ".join(said)
+        raise SystemdError(f"{arguments.unit} is not in effect as its release asks: {told}; take that away, run again")
 
 
 def _running(arguments: Arguments) -> str | None:

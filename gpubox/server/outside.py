@@ -157,7 +157,9 @@ def _through(way: Way, box: Box) -> Reply:
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     request = f"GET /v1/models HTTP/1.1\r\n{head}\r\n".encode()
     at = way.through.index("--") if "--" in way.through else len(way.through) - 1
-    words = [*way.through[:at], "-W", target, *way.through[at:]]
+    program, *options = way.through[:at]
+    # the first value of an option counts: at a lower level ssh does not say why the other end could not be reached
+    words = [program, "-o", "LogLevel=INFO", *options, "-W", target, *way.through[at:]]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise OSError("no streams to ssh")
