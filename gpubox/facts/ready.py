@@ -1,19 +1,17 @@
 """Whether the model server answers, asked with a real completion. One command; needs Python 3 on the host."""
 
 import json
-from pathlib import Path
 from typing import Any
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import FactBase, StringCommand
 from typing_extensions import override
 
-from gpubox.remote import probe as remote
+from gpubox.support import payload
 
 
 def probe(arguments: dict[str, Any]) -> StringCommand:
     """The command that runs the probe (gpubox/remote/probe.py) with these arguments; events come as JSON lines."""
-    script = QuoteString(Path(remote.__file__).read_text())
-    return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3 -I -c", script)
+    return StringCommand(payload.shell("probe", given=arguments))
 
 
 class ReadyFact(FactBase[dict[str, Any]]):

@@ -4,14 +4,14 @@ import getpass
 import json
 import socket
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from pyinfra.api import QuoteString, StringCommand
+from pyinfra.api import StringCommand
 
 from gpubox.remote import switch
 from gpubox.remote.effective import Effective
 from gpubox.server.release import ROOT
+from gpubox.support import payload
 from gpubox.support.errors import CannotTellError, GpuboxError
 
 STAMP = switch.STAMP
@@ -70,8 +70,7 @@ def command(action: str, arguments: dict[str, Any]) -> StringCommand:
 
     + arguments: of gpubox.remote.switch.Arguments
     """
-    script = QuoteString(Path(switch.__file__).read_text())
-    return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3 -I -c", script, action)
+    return StringCommand(payload.shell("switch", action, given=arguments))
 
 
 def somebody() -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from gpubox.remote import command, proc
 
 HIGHER = (
     "etc/systemd/system.control",
@@ -126,15 +127,15 @@ class Effective:
     """Names of variables that only the process has."""
 
 
-def look(unit: str, asked: Asked, units: Path, root: Path = Path("/"), proc: Path = Path("/proc")) -> Effective:
-    """Compare. Error: OSError when systemctl cannot be run.
+def look(unit: str, asked: Asked, units: Path, root: Path = Path("/"), processes: Path = proc.PROC) -> Effective:
+    """Compare. Error: CommandError when systemctl cannot be run.
 
     + units: where the unit's own file lies, as /etc/systemd/system
     + root: below it lie systemd's other directories
     """
     shown = show(["show", unit, "--no-pager", "--property=" + ",".join(PROPERTIES)])
     manager = show(["show", "--no-pager", "--property=Environment"]).get("Environment", "")
-    process = proc / shown.get("MainPID", "0")
+    process = processes / shown.get("MainPID", "0")
     settings = read_unit(asked.unit)
     places = [units if place == "etc/systemd/system" else root / place for place in PLACES]
     given = sorted(name for name in _variables(manager) if not _SYSTEMDS.match(name))
@@ -150,10 +151,9 @@ def look(unit: str, asked: Asked, units: Path, root: Path = Path("/"), proc: Pat
 
 def show(words: list[str]) -> dict[str, str]:
     """Properties as `systemctl show` prints them; one that comes several times: its values, a line each."""
-    done = subprocess.run(["systemctl", *words], capture_output=True, text=True)
     found: dict[str, str] = {}
     name = ""
-    for line in done.stdout.splitlines():
+    for line in command.output(["systemctl", *words]).splitlines():
         key, equals, value = line.partition("=")
         if equals and key in PROPERTIES:
             name = key
@@ -218,36 +218,26 @@ def _both(name: str, wanted: list[str], shown: str) -> tuple[list[str], list[str
 
 
 def not_asked_for(process: Path, asked: Asked) -> str | None:
-    """Why a process is not the one that a release asks for; None: it is, or it is gone. Error: OSError."""
-    if not asked.argv or not (process / "environ").exists():
+    """Why a process is not the one that a release asks for; None: it is, or it is gone."""
+    words, now = proc.words(process), proc.variables(process)
+    if not asked.argv or not words or not now:
         return None
-    words = os.fsdecode((process / "cmdline").read_bytes()).split("\0")[:-1]
-    if words != asked.argv and not (words and words[0].startswith(_TITLE)):
+    if words != asked.argv and not words[0].startswith(_TITLE):
         return f"its command line is {_brief(shlex.join(words))}"
-    program = asked.argv[0]
-    if Path(program).exists():
-        runs = str((process / "exe").readlink()).replace(" (deleted)", "")
-        if runs != os.path.realpath(program):
-            return f"its program is {runs}, not {program}"
+    program, runs = asked.argv[0], proc.link(process, "exe").replace(" (deleted)", "")
+    if runs and Path(program).exists() and runs != os.path.realpath(program):
+        return f"its program is {runs}, not {program}"
     user = _user(process)
     if user not in {None, os.getuid()}:
         return f"it runs as user {user}, not {os.getuid()}"
-    now = _variables_of(process)
     wrong = sorted(name for name, value in environment(asked.environment).items() if now.get(name) != value)
     return f"its environment has another {', '.join(wrong)}" if wrong else None
 
 
 def _extra(process: Path, asked: Asked, given: list[str]) -> list[str]:
-    if not (process / "environ").exists():
-        return []
     unit = [value for _, name, value in read_unit(asked.unit) if name == "Environment"]
     known = {*environment(asked.environment), *_variables("\n".join(unit)), *given}
-    return sorted(name for name in _variables_of(process) if name not in known and not _SYSTEMDS.match(name))
-
-
-def _variables_of(process: Path) -> dict[str, str]:
-    pairs = os.fsdecode((process / "environ").read_bytes()).split("\0")
-    return {name: value for name, _, value in (pair.partition("=") for pair in pairs if pair)}
+    return sorted(name for name in proc.variables(process) if name not in known and not _SYSTEMDS.match(name))
 
 
 def _variables(text: str) -> list[str]:
@@ -260,10 +250,7 @@ def _variables(text: str) -> list[str]:
 
 
 def _user(process: Path) -> int | None:
-    status = process / "status"
-    if not status.exists():
-        return None
-    found = re.search(r"^Uid:\s+\d+\s+(\d+)", status.read_text(), re.M)
+    found = re.search(r"^Uid:\s+\d+\s+(\d+)", proc.text(process, "status"), re.M)
     return int(found.group(1)) if found else None
 
 

@@ -1,6 +1,6 @@
-"""Source patches of the installed SGLang: read their state, apply, revert. One file, standard library only.
+"""Source patches of the installed SGLang: read their state, apply, revert.
 
-Runs on the box with the venv's own python: `python -I -c SCRIPT state|apply|revert NAME...`. Prints one JSON object,
+Runs on the box with the venv's own python; its words: `state|apply|revert NAME...`. Prints one JSON object,
 patch name to what was found. Exit codes: 0 as asked, 1 refused (why: on stderr; that file untouched), 2 could not tell.
 """
 
@@ -11,14 +11,14 @@ import hashlib
 import importlib.util
 import io
 import json
-import os
 import re
-import shutil
 import sys
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from gpubox.remote import files
 
 ABSENT, GATED, PATCHED, UPSTREAM, UNKNOWN = "absent", "gated", "patched", "upstream", "unknown"
 KEPT = ".gpubox-original-"
@@ -70,13 +70,13 @@ def state(package: Path | None, name: str) -> Found:
     if package is None:
         return Found(ABSENT, "sglang is not installed")
     gate = GATES[name]
-    files = [path for path in sorted((package / gate.below).rglob("*.py")) if gate.mentioned(path.read_bytes())]
-    if len(files) != 1:
+    sources = [path for path in sorted((package / gate.below).rglob("*.py")) if gate.mentioned(path.read_bytes())]
+    if len(sources) != 1:
         return Found(
-            UNKNOWN, f"{gate.function} is defined in {len(files)} files below {package / gate.below}, not in one"
+            UNKNOWN, f"{gate.function} is defined in {len(sources)} files below {package / gate.below}, not in one"
         )
-    found = replace(gate.judge(files[0].read_bytes()), file=str(files[0]))
-    return replace(found, stale_bytecode=any(_stale(files[0])))
+    found = replace(gate.judge(sources[0].read_bytes()), file=str(sources[0]))
+    return replace(found, stale_bytecode=any(_stale(sources[0])))
 
 
 def apply(package: Path | None, name: str) -> Found:
@@ -89,8 +89,9 @@ def apply(package: Path | None, name: str) -> Found:
         original = path.read_bytes()
         patched = GATES[name].patched(original)
         kept = path.with_name(path.name + KEPT + _digest(original))
-        _write(kept, original, like=path)
-        _write(path, patched, like=path)
+        # Beside, renamed: installers hard-link files out of their cache, and that copy must not change.
+        files.write(kept, original, like=path)
+        files.write(path, patched, like=path)
         _remove(other for other in _kept(path) if other != kept)
     _remove(_stale(path))
     return state(package, name)
@@ -103,7 +104,7 @@ def revert(package: Path | None, name: str) -> Found:
         return found
     path = Path(found.file)
     kept = _original(path, name)
-    _write(path, kept.read_bytes(), like=path)
+    files.write(path, kept.read_bytes(), like=path)
     _remove(_stale(path))
     _remove(_kept(path))
     return state(package, name)
@@ -270,22 +271,6 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _write(path: Path, content: bytes, like: Path) -> None:
-    """Beside, synced, renamed: installers hard-link files out of their cache, and that copy must not change."""
-    beside = path.with_name(f".{path.name}.gpubox-new")
-    beside.unlink(missing_ok=True)
-    with beside.open("xb") as file:
-        file.write(content)
-        file.flush()
-        shutil.copymode(like, beside)
-        os.chown(beside, like.stat().st_uid, like.stat().st_gid)
-        os.fsync(file.fileno())
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
-
-
 def _stale(path: Path) -> Iterator[Path]:
     """Compiled files that are not of this text. Unchecked ones would be run for ever (PEP 552)."""
     content, about = path.read_bytes(), path.stat()
@@ -300,7 +285,3 @@ def _stale(path: Path) -> Iterator[Path]:
 def _remove(paths: Iterator[Path] | list[Path]) -> None:
     for path in list(paths):
         path.unlink(missing_ok=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

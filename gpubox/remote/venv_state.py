@@ -1,8 +1,8 @@
-"""Say what a venv holds, as one line of JSON. Runs on the box, with the venv's own Python: standard library only.
+"""Say what a venv holds, as one line of JSON. Runs on the box, with the venv's own Python. Its words:
 
-    python -I -S -c SCRIPT VENV                     look
-    python -I -S -c SCRIPT VENV made                remember pyvenv.cfg as it is now
-    python -I -S -c SCRIPT VENV installed NAME...   remember the metadata of these packages as it is now
+    VENV                     look
+    VENV made                remember pyvenv.cfg as it is now
+    VENV installed NAME...   remember the metadata of these packages as it is now
 
 What is remembered is only what was just written: to remember all would vouch for damage that nobody has looked at yet.
 
@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import sys
 from pathlib import Path
+
+from gpubox.remote import files
 
 MARKER = "gpubox.json"
 """In the venv: says that gpubox made it, and holds a digest of each package's metadata as it was installed."""
@@ -78,14 +79,8 @@ def main(words: list[str]) -> int:
 
 
 def _record(venv: Path, config: str, folders: dict[str, str]) -> None:
-    """Written beside, synced, renamed."""
     state = {"made_by": "gpubox", "config": config, "folders": folders}
-    beside = venv / (MARKER + ".new")
-    with beside.open("w") as file:
-        json.dump(state, file, indent=0)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(venv / MARKER)
+    files.write(venv / MARKER, json.dumps(state, indent=0).encode())
 
 
 def _digests(venv: Path) -> dict[str, str]:
@@ -93,14 +88,10 @@ def _digests(venv: Path) -> dict[str, str]:
     return {folder.name: _digest(sorted(p for p in folder.rglob("*") if p.is_file())) for folder in folders}
 
 
-def _digest(files: list[Path]) -> str:
+def _digest(paths: list[Path]) -> str:
     """Of names and contents; a file that is not there counts as such."""
     total = hashlib.sha256()
-    for file in files:
+    for file in paths:
         content = file.read_bytes() if file.is_file() else b"absent"
         total.update(f"{file.name}:{hashlib.sha256(content).hexdigest()}\n".encode())
     return total.hexdigest()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

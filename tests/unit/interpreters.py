@@ -12,16 +12,16 @@ OLDEST = (3, 9)
 
 @cache
 def interpreters() -> dict[str, str]:
-    """Version, as `3.9`, -> program: the oldest and the newest that are found from OLDEST on, and this one.
+    """Version, as `3.9`, -> program: the oldest and the newest that are found from OLDEST on.
 
-    A machine that has none of them tests with this one alone; `make lint` proves the floor in any case.
+    A machine that has no other tests with this one alone; `make lint` proves the floor in any case.
     """
     found = {sys.version_info[:2]: sys.executable}
     for program in _candidates():
         version = _version(program)
         if version is not None and version >= OLDEST:
             found.setdefault(version, program)
-    chosen = {min(found), max(found), sys.version_info[:2]}
+    chosen = {min(found), max(found)}
     return {f"{major}.{minor}": found[major, minor] for major, minor in sorted(chosen)}
 
 

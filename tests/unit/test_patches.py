@@ -14,6 +14,7 @@ from gpubox.remote import patch as onbox
 from gpubox.server import patches
 from gpubox.support import paths
 from gpubox.support.errors import GpuboxError
+from tests.unit import sent
 
 NAME = "flashinfer-cutlass-autotune"
 GATE = onbox.GATES[NAME]
@@ -240,21 +241,20 @@ def wheel(release: str) -> Path:
     return wheel(release)
 
 
-def run(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", Path(onbox.__file__).read_text(), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(package.parent)})
+def test_as_the_box_runs_it(package: Path, remote_python: str) -> None:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        path = {"PYTHONPATH": str(package.parent)}
+        return sent.run("patch", *words, python=remote_python, flags=(), environment=path)
 
-
-def test_as_the_box_runs_it(package: Path) -> None:
     (package / "__init__.py").write_text("raise SystemExit('must not be imported')")
-    done = run(package, "apply", NAME)
+    done = run("apply", NAME)
     assert (done.returncode, json.loads(done.stdout)[NAME]["state"]) == (0, "patched")
     runner(package).write_bytes(b"def should_run_flashinfer_autotune(): ...")
-    assert json.loads(run(package, "state", NAME).stdout)[NAME]["state"] == "unknown"
-    refused = run(package, "apply", NAME)
+    assert json.loads(run("state", NAME).stdout)[NAME]["state"] == "unknown"
+    refused = run("apply", NAME)
     assert refused.returncode == 1
     assert "nothing was changed" in refused.stderr
-    assert run(package, "apply", "other").returncode == 2
+    assert run("apply", "other").returncode == 2
 
 
 def test_unknown_names_are_refused_here() -> None:

@@ -20,7 +20,7 @@ def _module(file: Path) -> str:
     return ".".join(file.relative_to(FOLDER.parents[1]).with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("python", interpreters().values(), ids=interpreters())
+@pytest.mark.parametrize("python", list(interpreters().values()), ids=list(interpreters()))
 def test_every_module_is_imported_with_the_standard_library_alone(python: str) -> None:
     command = [python, "-I", "-S", "-c", IMPORT, str(FOLDER.parents[1]), *map(_module, FILES)]
     done = subprocess.run(command, capture_output=True, text=True)
