@@ -207,7 +207,7 @@ def _both(name: str, wanted: list[str], shown: str) -> tuple[list[str], list[str
     """What is loaded and what is asked for, in one form that can be compared."""
     if name in _COMMANDS:
         now = re.findall(r"argv\[\]=(.*?) ; ignore_errors=", shown, re.S)
-        right = [value.replace("%%", "%") for value in wanted]
+        right = [re.sub(r"\\(.)", _unescaped, value.replace("%%", "%")) for value in wanted]
     elif name == "EnvironmentFiles":
         now = [line.rpartition(" (")[0] for line in shown.splitlines()]
         right = [value.lstrip("-") for value in wanted]
@@ -336,6 +336,10 @@ def _text(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return {"n": "\n", "r": "\r", "t": "\t"}.get(found.group(1), found.group(1))
 
 
 def _loose(text: str) -> str:

@@ -37,7 +37,7 @@ _PATCHED = ".gpubox-original-"
 
 @dataclass(frozen=True)
 class Scan:
-    """One pass over a folder: files in a fixed order, with three numbers each."""
+    """One pass over a folder: files in a fixed order, with numbers for each."""
 
     paths: list[str]
     sizes: array[int]
@@ -57,29 +57,27 @@ class Scan:
 def scan(root: Path) -> Scan:
     """All files and links below a folder but bytecode and what gpubox itself writes there."""
     found = Scan([], array("q"), array("q"), array("q"))
-    add_path, add_size = found.paths.append, found.sizes.append
-    add_mtime, add_ctime = found.mtimes.append, found.ctimes.append
-    stat, folders = os.stat, [""]
+    folders = [""]
     while folders:
         folder = folders.pop()
         descriptor = os.open(root / folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
+            names = []
             with os.scandir(descriptor) as entries:
-                names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-            names.sort()
-            for name, is_folder in names:
-                if is_folder:
-                    if name != _SKIPPED:
-                        folders.append(f"{folder}{name}/")
-                elif folder or name not in _OWN:
-                    # relative to an open folder: half the time of a whole path
-                    entry = stat(name, dir_fd=descriptor, follow_symlinks=False)
-                    add_path(folder + name)
-                    add_size(entry.st_size)
-                    add_mtime(entry.st_mtime_ns)
-                    add_ctime(entry.st_ctime_ns)
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        names.append(entry.name)
+                    elif entry.name != _SKIPPED:
+                        folders.append(f"{folder}{entry.name}/")
+            names = sorted(names if folder else set(names) - _OWN)
+            # relative to an open folder: half the time of a whole path, which the kernel would walk each time
+            stats = [os.stat(name, dir_fd=descriptor, follow_symlinks=False) for name in names]
         finally:
             os.close(descriptor)
+        found.paths.extend([folder + name for name in names])
+        found.sizes.extend([stat.st_size for stat in stats])
+        found.mtimes.extend([stat.st_mtime_ns for stat in stats])
+        found.ctimes.extend([stat.st_ctime_ns for stat in stats])
     return found
 
 
@@ -128,7 +126,10 @@ def _by_list(root: Path, text: str, deep: bool) -> dict[str, str]:
     wrong: dict[str, str] = {}
     listed = set()
     for line in rest.splitlines():
-        size, mtime, digest, path = line.split(" ", 3)
+        fields = line.split(" ", 3)
+        if len(fields) != 4 or not (fields[0] + fields[1]).isdigit():
+            return {**wrong, LIST: "not readable"}
+        size, mtime, digest, path = fields
         listed.add(path)
         if path not in there:
             wrong[path] = "missing"
