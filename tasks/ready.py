@@ -5,6 +5,7 @@ from functools import partial
 from gpubox.deploy import step
 from gpubox.facts.once import read
 from gpubox.facts.ready import ReadyFact
+from gpubox.facts.release import main_process
 from gpubox.facts.service import ServiceFact
 from gpubox.hosts import Box
 from gpubox.operations.ready import Wanted
@@ -21,5 +22,5 @@ def ready(box: Box) -> None:
         name="A real answer",
         wanted=Wanted(UNIT, wish.release.digest, link, wish.probe, partial(outside.ask, box)),
         look=partial(read, ServiceFact, unit=UNIT, paths=[file.path for file in wish.release_files], venv_link=link),
-        answer=partial(read, ReadyFact, arguments=wish.probe),
+        answer=partial(read, ReadyFact, arguments={**wish.probe, **main_process(wish.release.digest)}),
     )

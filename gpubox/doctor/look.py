@@ -14,6 +14,7 @@ from gpubox.facts.cuda import CudaFact
 from gpubox.facts.driver import DriverFact
 from gpubox.facts.hypervisor import HypervisorState
 from gpubox.facts.model import Model
+from gpubox.facts.release import main_process
 from gpubox.facts.service import ServiceFact
 from gpubox.facts.venv import PythonEnv
 from gpubox.facts.weights import Weights
@@ -51,8 +52,9 @@ def box(box: Box) -> Looks:
 
 def endpoint(box: Box) -> Looks:
     """The second: one look of the probe, two timed completions when that is good, the log's last lines."""
-    wish = service_of(box).probe
-    ask = payload.shell("probe", given={**wish, "timeout_s": 0})
+    made = service_of(box)
+    wish = made.probe
+    ask = payload.shell("probe", given={**wish, **main_process(made.release.digest), "timeout_s": 0})
     timed: dict[str, Any] = {key: value for key, value in wish.items() if key in {"url", "model", "api_key_file"}}
     return Looks(
         _asked(

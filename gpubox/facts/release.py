@@ -73,6 +73,11 @@ def command(action: str, arguments: dict[str, Any]) -> StringCommand:
     return StringCommand(payload.shell("switch", action, given=arguments))
 
 
+def main_process(digest: str) -> dict[str, str]:
+    """Arguments of the probe that say what the main process must be: no part of a release's own, which are kept."""
+    return {"argv_file": f"{ROOT}/releases/{digest}/argv.json"}
+
+
 def somebody() -> str:
     """Who runs this program and where, as `user@machine`."""
     return f"{getpass.getuser()}@{socket.gethostname()}"

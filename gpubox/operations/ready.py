@@ -11,7 +11,7 @@ from pyinfra.api import Host, OperationError, State, StringCommand
 from pyinfra.api.command import FunctionCommand
 from pyinfra.api.state import StateStage
 
-from gpubox.facts import handover
+from gpubox.facts import handover, release
 from gpubox.facts.ready import probe
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
@@ -68,14 +68,17 @@ def ready(wanted: Wanted, look: Callable[[], ServiceState], answer: Callable[[],
 
 def wait(host: Host, arguments: dict[str, Any]) -> dict[str, Any]:
     """The probe's last event: `ready`, `failed`, `cannot-tell`. Phases are shown as they come."""
-    began, phase = time.monotonic(), [FIRST_PHASE]
-    beat = gevent.spawn(_beat, host, phase, began)
+    began, said = time.monotonic(), [FIRST_PHASE]
+    beat = gevent.spawn(_beat, host, said, began)
     last: dict[str, Any] = {"event": "cannot-tell", "cause": "the probe said nothing"}
     try:
         for last in onbox.events(host, probe({**arguments, **readiness.about_log(), "thorough": True})):
-            phase[0] = last.get("phase", phase[0])
+            if last["event"] == "waiting":
+                said[0] = readiness.beat(last)
+            elif last["event"] == "phase":
+                said[0] = last["phase"]
             if last["event"] in {"phase", "ready"}:
-                logger.info(f"{host.print_prefix}{phase[0] if last['event'] == 'phase' else 'ready'} {_after(last)}")
+                logger.info(f"{host.print_prefix}{last.get('phase', 'ready')} {_after(last)}")
     finally:
         beat.kill()
     return last
@@ -84,7 +87,8 @@ def wait(host: Host, arguments: dict[str, Any]) -> dict[str, Any]:
 def _conclude(_: State, host: Host, wanted: Wanted, look: Callable[[], ServiceState]) -> bool:
     before = look().releases
     known = before.is_verified(wanted.digest)
-    event = wait(host, wanted.probe if known else {**wanted.probe, **_JUST_STARTED})
+    asked = {**wanted.probe, **release.main_process(wanted.digest)}
+    event = wait(host, asked if known else {**asked, **_JUST_STARTED})
     try:
         if event["event"] == "ready":
             act(host, "verified", {**wanted.on_box, "digest": wanted.digest})
@@ -135,7 +139,7 @@ def _back(host: Host, wanted: Wanted) -> None:
         return
     digest = now.current or ""
     logger.error(f"{host.print_prefix}going back to release {digest}")
-    event = wait(host, {**now.one(digest)["probe"], **_JUST_STARTED})
+    event = wait(host, {**now.one(digest)["probe"], **release.main_process(digest), **_JUST_STARTED})
     if event["event"] == "ready":
         act(host, "verified", {**wanted.on_box, "digest": digest})
         act(host, "prune", wanted.on_box)
@@ -153,7 +157,9 @@ def _say(host: Host, text: str | None) -> None:
         logger.info(f"{host.print_prefix}{text}")
 
 
-def _beat(host: Host, phase: list[str], began: float) -> None:
+def _beat(host: Host, said: list[str], began: float) -> None:
+    """The last of what the probe said: it comes late through a connector without ssh, and then the time alone is new."""
     while True:
         gevent.sleep(BEAT_S)
-        logger.info(f"{host.print_prefix}waiting for the server: {phase[0]}, {time.monotonic() - began:.0f} s")
+        in_all = "" if " in all" in said[0] else f", {time.monotonic() - began:.0f} s"
+        logger.info(f"{host.print_prefix}waiting for the server: {said[0]}{in_all}")
