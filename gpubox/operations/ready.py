@@ -158,7 +158,7 @@ def _say(host: Host, text: str | None) -> None:
 
 
 def _beat(host: Host, said: list[str], began: float) -> None:
-    """The last of what the probe said: it comes late through a connector without ssh, and then the time alone is new."""
+    """The last of what the probe said; through a connector without ssh that comes late, and only the time is new."""
     while True:
         gevent.sleep(BEAT_S)
         in_all = "" if " in all" in said[0] else f", {time.monotonic() - began:.0f} s"

@@ -130,7 +130,7 @@ class Progress:
     """What the main process must be; empty: whatever it is."""
     last: str = ""
     """The log's last line."""
-    seen: Seen = Seen()
+    seen: Seen | None = None
     """The unit's processes when something last moved."""
     moved_s: float = 0
     """When that was."""
@@ -278,7 +278,7 @@ def waiting(progress: Progress, look: Look) -> dict[str, Any]:
 
 
 def _with_processes(progress: Progress, look: Look) -> Progress:
-    if look.seen is None or look.lines or look.seen.moved_since(progress.seen) or look.seen.main != progress.seen.main:
+    if look.seen is None or look.lines or look.seen.moved_since(progress.seen):
         progress = replace(progress, seen=look.seen or progress.seen, moved_s=look.at_s)
     if look.lines:
         progress = replace(progress, last=look.lines[-1][:200])
@@ -290,8 +290,9 @@ def _cannot_succeed(progress: Progress, look: Look) -> str | None:
     if look.seen is None or look.unit.active != "active":
         return None
     if not look.seen.is_asked_for(list(progress.argv)):
-        unit, asked = progress.arguments.unit, seen.shown(list(progress.argv))
-        return f"the main process is not the server: {look.seen.told()}; the release asks for {asked} (systemctl cat {unit})"
+        asked = f"the release asks for {seen.shown(list(progress.argv))}"
+        where = f"systemctl cat {progress.arguments.unit}"
+        return f"the main process is not the server: {look.seen.told()}; {asked} ({where})"
     if look.at_s - progress.filled_s >= EMPTY_S:
         return f"the unit is active ({look.unit.sub}) and has no process"
     idle_s, limit_s = look.at_s - progress.moved_s, progress.arguments.idle_s

@@ -42,8 +42,10 @@ class Seen:
         """Whether the main process is what a command line gives; one that is not seen, or renamed itself, may be."""
         return not argv or not self.words or list(self.words) == argv or self.words[0].startswith(_TITLE)
 
-    def moved_since(self, before: Seen) -> bool:
-        """Whether more than what waiting costs was done since an earlier moment."""
+    def moved_since(self, before: Seen | None) -> bool:
+        """Whether more than what waiting costs was done since an earlier moment, or by another process."""
+        if before is None or before.main != self.main:
+            return True
         return self.on_disk or self.cpu_s - before.cpu_s >= 0.5 or self.read - before.read >= 1 << 20
 
     def told(self) -> str:
