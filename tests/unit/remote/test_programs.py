@@ -47,6 +47,14 @@ def test_watch_takes_no_bad_answer_for_a_good_one(
     assert seen["answers"] == 0 < seen["failures"]
 
 
+def test_a_proxy_of_the_login_is_not_asked(
+    asked: tuple[Server, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert printed("watch", python=sys.executable, given=[asked[1]])["failures"] == 0
+
+
 def test_speed(remote_python: str, asked: tuple[Server, dict[str, str]]) -> None:
     server, arguments = asked
     server.answers = [(200, {"usage": {"completion_tokens": tokens}}) for tokens in (8, 8, 72)]
