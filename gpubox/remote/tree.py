@@ -147,7 +147,7 @@ def _by_records(root: Path, deep: bool) -> dict[str, str]:
     now, known = scan(root), _records(root)
     built_ns = _changed_ns(root / "gpubox.json")
     later = {path for path, ctime in zip(now.paths, now.ctimes) if ctime > built_ns}
-    restored = len(later) > _RESTORED
+    restored = len(later) > _RESTORED and not deep
     patched = {path.partition(_PATCHED)[0] for path in now.paths if _PATCHED in path}
     sizes = dict(zip(now.paths, now.sizes))
     wrong: dict[str, str] = {}
@@ -165,7 +165,7 @@ def _by_records(root: Path, deep: bool) -> dict[str, str]:
         if not fitting:
             if not restored or sizes[path] == 0:
                 wrong[path] = _of_another_size(sizes[path], rows[0][1])
-        elif (deep or not restored) and hash_of(root / path) not in fitting:
+        elif not restored and hash_of(root / path) not in fitting:
             wrong[path] = "another content"
     return wrong
 
