@@ -26,7 +26,7 @@ class Report:
 
 
 def examine(inventory: Inventory, boxes: Iterable[Box], in_depth: bool = False) -> list[Report]:
-    """Two round trips to each box; to its hypervisor one, beside the first. `in_depth`: one more, that reads all files."""
+    """Two round trips to each box; to its hypervisor one, beside the first. `in_depth`: one more, which reads all."""
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         return list(pool.map(lambda box: _report(inventory, box, in_depth), boxes))
 

@@ -19,6 +19,8 @@ from gpubox.remote import command, tree
 from gpubox.remote.command import CommandError
 
 SHOWN = 20
+_LOCK = ".lock"
+"""An empty file that uv leaves in an environment for everybody to lock."""
 
 
 def main(words: list[str]) -> int:
@@ -38,7 +40,7 @@ def loose_below(root: Path, owner: int | None = None) -> list[str]:
             entry = path.lstat()
             if entry.st_uid != mine:
                 found.append(f"{path} is owned by user {entry.st_uid}")
-            elif entry.st_mode & 0o022 and not stat.S_ISLNK(entry.st_mode):
+            elif path.name != _LOCK and entry.st_mode & 0o022 and not stat.S_ISLNK(entry.st_mode):
                 found.append(f"{path} may be written by others ({entry.st_mode & 0o7777:o})")
     return list(dict.fromkeys(found))
 
