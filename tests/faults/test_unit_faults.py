@@ -17,12 +17,20 @@ from gpubox.support import paths
 from tests.deploy import Run
 
 RELOAD, RESTART = "systemctl daemon-reload", f"systemctl daemon-reload && systemctl restart {UNIT}"
-SLEEP = "[Service]\nExecStart=\nExecStart=/bin/sleep infinity\n"
+SLEEP = "ExecStart=\\nExecStart=/bin/sleep infinity"
+LIKE_OURS = "\\nEnvironmentFile=/var/lib/gpubox/current/environment"
 
+
+def written(path: str, settings: str) -> str:
+    """Shell text that writes a file for [Service]."""
+    return f"mkdir -p {path.rpartition('/')[0]} && printf '[Service]\\n{settings}\\n' >{path}"
+
+
+RUNTIME, CONTROL = f"/run/systemd/system/{UNIT}.d/nice.conf", f"/etc/systemd/system.control/{UNIT}"
 NO_RESTART = {
     # name: what is done by hand, what the run names
     "systemctl edit": (
-        f"mkdir -p {UNIT_PATH}.d && printf '[Service]\\nMemoryMax=200G\\n' >{UNIT_PATH}.d/override.conf && {RELOAD}",
+        f"{written(f'{UNIT_PATH}.d/override.conf', 'MemoryMax=200G')} && {RELOAD}",
         f"{UNIT_PATH}.d/override.conf sets MemoryMax",
     ),
     "set-property": (
@@ -33,27 +41,21 @@ NO_RESTART = {
         f"systemctl set-property --runtime {UNIT} TasksMax=4096",
         f"/run/systemd/system.control/{UNIT}.d/50-TasksMax.conf sets TasksMax",
     ),
-    "a setting that nobody has loaded yet": (
-        f"mkdir -p /run/systemd/system/{UNIT}.d"
-        f" && printf '[Service]\\nNice=5\\n' >/run/systemd/system/{UNIT}.d/nice.conf",
-        f"/run/systemd/system/{UNIT}.d/nice.conf sets Nice",
-    ),
+    "a setting that nobody has loaded yet": (written(RUNTIME, "Nice=5"), f"{RUNTIME} sets Nice"),
 }
 """All in one run: nothing of it is in the process that serves."""
 
 WITH_RESTART = {
     "another program": (
-        f"mkdir -p {UNIT_PATH}.d && printf '%s' '{SLEEP}' >{UNIT_PATH}.d/override.conf && {RESTART}",
+        f"{written(f'{UNIT_PATH}.d/override.conf', SLEEP)} && {RESTART}",
         "its command line is /bin/sleep infinity",
     ),
     "a unit of higher precedence": (
-        "mkdir -p /etc/systemd/system.control && printf '%s' '"
-        f"{SLEEP}EnvironmentFile=/var/lib/gpubox/current/environment\n' >/etc/systemd/system.control/{UNIT} && {RESTART}",
-        f"/etc/systemd/system.control/{UNIT} sets",
+        f"{written(CONTROL, SLEEP + LIKE_OURS)} && {RESTART}",
+        f"{CONTROL} sets",
     ),
     "a variable": (
-        f"mkdir -p {UNIT_PATH}.d"
-        f" && printf '[Service]\\nEnvironment=NCCL_DEBUG=INFO\\n' >{UNIT_PATH}.d/nccl.conf && {RESTART}",
+        f"{written(f'{UNIT_PATH}.d/nccl.conf', 'Environment=NCCL_DEBUG=INFO')} && {RESTART}",
         f"{UNIT_PATH}.d/nccl.conf sets Environment",
     ),
 }
@@ -105,7 +107,7 @@ def test_what_counts_for_all_services_is_refused_by_name(
     converged: None, deploy: Callable[[], Run], on_box: Host
 ) -> None:
     path = "/etc/systemd/system/service.d/limits.conf"
-    on_box.run_expect([0], f"mkdir -p {path.rpartition('/')[0]} && printf '[Service]\\nLimitNOFILE=1024\\n' >{path}")
+    on_box.run_expect([0], written(path, "LimitNOFILE=1024"))
     try:
         run = deploy()
     finally:
