@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from pyinfra import host, logger
@@ -15,7 +16,8 @@ from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
-from gpubox.remote.checks import Arguments
+from gpubox.remote.checks import CHILD_S, Arguments
+from gpubox.remote.handover import END_S
 from gpubox.server import in_effect
 from gpubox.support import payload
 
@@ -81,7 +83,7 @@ def _check(state: State, host: Host, arguments: Arguments) -> bool:
     logger.info(f"{host.print_prefix}looking at the release while the old one serves ...")
     child = payload.after_python("checks_child")
     command = payload.shell("checks", given=asdict(replace(arguments, child=child)))
-    with beating(host, "looking at the release"):
+    with beating(host, "looking at the release", CHILD_S):
         _, lines, errors = onbox.run(host, StringCommand(command))
     if not lines:
         logger.error(f"{host.print_prefix}{' '.join(errors) or 'the release cannot be looked at: no reason given'}")
@@ -113,13 +115,27 @@ def _switch(
         return False
     logger.info(f"{host.print_prefix}switching to release {arguments['digest']}")
     try:
-        with beating(host, "switching"):
+        with beating(host, "switching", seen=partial(_seen, host, arguments["unit"])):
             act(host, "switch", arguments)
     except OperationError as error:
         logger.error(f"{host.print_prefix}{error}")
         # Once it is current, `ready` says what became of it, and goes back.
-        return bool(act(host, "state", arguments).current == arguments["digest"])
+        now = act(host, "state", arguments)
+        return now.current == arguments["digest"] and not in_effect.wrong(now.effective, arguments["unit"])
     return True
+
+
+def _seen(host: Host, unit: str) -> str:
+    """What systemd does with the unit at the moment, and the limits that it has for that."""
+    names = "ActiveState,SubState,MainPID,TimeoutStopUSec,TimeoutStartUSec"
+    command = StringCommand(f"systemctl show --property={names}", QuoteString(unit))
+    pairs = (line.partition("=") for line in onbox.run(host, command)[1])
+    found = {name: value for name, _, value in pairs}
+    state = f"{unit} is {found.get('ActiveState')} ({found.get('SubState')})"
+    process = f", process {found['MainPID']}" if found.get("MainPID", "0") != "0" else ""
+    return (
+        f"{state}{process}; it may take {found.get('TimeoutStopUSec')} to end, {found.get('TimeoutStartUSec')} to start"
+    )
 
 
 def _told(found: ServiceState, unit: str) -> list[str]:
@@ -135,7 +151,7 @@ def _told(found: ServiceState, unit: str) -> list[str]:
 def _end(host: Host, replaced: Running, flags: list[str], unit: str) -> bool:
     named = replaced.unit or f"process {replaced.pids[0]}"
     logger.info(f"{host.print_prefix}ending {named}: the same server, started by hand")
-    with beating(host, f"ending {named}"):
+    with beating(host, f"ending {named}", END_S):
         ended, _, errors = onbox.run(host, handover.command("end", flags, unit))
     if not ended:
         logger.error(f"{host.print_prefix}{named}: {' '.join(errors) or 'it did not end'}")
