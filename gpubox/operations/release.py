@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from pyinfra import host, logger
-from pyinfra.api import Host, OperationError, State, StringCommand
+from pyinfra.api import Host, OperationError, QuoteString, State, StringCommand
 from pyinfra.api.command import FunctionCommand
 
 from gpubox.facts import handover, release
