@@ -117,10 +117,15 @@ def _described(process: Path, argv: list[str]) -> dict[str, object]:
         "venv": str(venv or ""),
         "sglang": _version(venv, "sglang"),
         "torch": _version(venv, "torch"),
-        "release": everything.get("GPUBOX_RELEASE", ""),
+        # a child of the service, and what a drop-in starts instead, carry the stamp too
+        "release": everything.get("GPUBOX_RELEASE", "") if argv[0].startswith(_OURS) else "",
         "cache": cache,
         "revision": revision,
     }
+
+
+_OURS = "/var/lib/gpubox/venvs/"
+"""Where the programs of releases lie."""
 
 
 def _is_server(argv: list[str]) -> bool:
