@@ -155,8 +155,9 @@ def _by_records(root: Path, deep: bool) -> dict[str, str]:
         if path in patched or _SKIPPED in path:
             continue
         if path not in sizes:
-            folder = (root / path).parent
-            if not folder.is_dir() or _changed_ns(folder) > built_ns:
+            # a record may name what was never there; what was taken away changed a folder
+            folder = next(above for above in (root / path).parents if above.is_dir() or above == root)
+            if _changed_ns(folder) > built_ns:
                 wrong[path] = "missing"
             continue
         fitting = [digest for digest, length in rows if length == sizes[path]]

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,6 +125,18 @@ def test_another_python_is_told(listed: Path) -> None:
     (listed / "bin/python3").unlink()
     (listed / "bin/python3").symlink_to("/opt/other/python3")
     assert list(tree.compare(listed)["wrong"]) == ["bin/python3"]
+
+
+def test_a_folder_that_is_gone_takes_its_files_along(built: Path) -> None:
+    shutil.rmtree(built / f"{SITE}/pkg/include")
+    assert tree.compare(built)["wrong"] == {f"{SITE}/pkg/include/a.h": "missing"}
+
+
+def test_a_record_may_name_what_was_never_there(built: Path) -> None:
+    record = built / f"{SITE}/pkg-1.dist-info/RECORD"
+    record.write_text(record.read_text() + record_row(f"{SITE}/never/there.py", b"x") + "\n")
+    os.utime(built / "gpubox.json")
+    assert tree.compare(built)["count"] == 0
 
 
 def test_two_packages_may_bring_the_same_file(built: Path) -> None:
