@@ -87,7 +87,7 @@ def record(root: Path) -> str:
     lines = [found.digest()]
     for path, size, mtime in zip(found.paths, found.sizes, found.mtimes):
         rows = known.get(path, [])
-        trusted = [digest for digest, length in rows if length == size] if size > _BIG else []
+        trusted = [_hex(digest) for digest, length in rows if length == size] if size > _BIG else []
         lines.append(f"{size} {mtime} {trusted[0] if trusted else hash_of(root / path)} {path}")
     return "\n".join([*lines, ""])
 
@@ -166,13 +166,13 @@ def _by_records(root: Path, deep: bool) -> dict[str, str]:
         if not fitting:
             if not restored or sizes[path] == 0:
                 wrong[path] = _of_another_size(sizes[path], rows[0][1])
-        elif not restored and hash_of(root / path) not in fitting:
+        elif not restored and hash_of(root / path) not in map(_hex, fitting):
             wrong[path] = "another content"
     return wrong
 
 
 def _records(root: Path) -> dict[str, list[tuple[str, int]]]:
-    """Path -> (SHA-256, size) by each package that brought a file of that name; files without a hash are left out."""
+    """Path -> (SHA-256 as it stands there, size) by each package that brought a file of that name; none without."""
     found: dict[str, list[tuple[str, int]]] = {}
     for path in root.glob("lib/python3.*/site-packages/*.dist-info/RECORD"):
         site = path.parent.parent.relative_to(root).as_posix()
@@ -181,9 +181,13 @@ def _records(root: Path) -> dict[str, list[tuple[str, int]]]:
                 continue
             name = f"{site}/{row[0]}"
             name = posixpath.normpath(name) if ".." in name else name
-            digest = base64.urlsafe_b64decode(row[1][7:] + "=").hex()
-            found.setdefault(name, []).append((digest, int(row[2])))
+            found.setdefault(name, []).append((row[1], int(row[2])))
     return found
+
+
+def _hex(digest: str) -> str:
+    """Out of a record's form: sha256=, then base64 for addresses without its padding."""
+    return base64.urlsafe_b64decode(digest.partition("=")[2] + "=").hex()
 
 
 def _of_another_size(now: int, then: int) -> str:
