@@ -42,7 +42,7 @@ def up(boxes: int | None = None, described: str | None = None) -> list[str]:
     with _locked():
         if machine.missing:
             with steps.step(f"packages that this machine lacks: {', '.join(machine.missing)}") as step:
-                preflight.install_missing(machine, step.say)
+                preflight.install_missing(step.say)
                 step.did()
         _prepare(lab, steps)
         lab = _layers(lab, steps)
