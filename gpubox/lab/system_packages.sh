@@ -22,7 +22,7 @@ lab   lxc-start                           lxc
 lab   debootstrap                         debootstrap
 lab   nft                                 nftables
 lab   apt-ftparchive                      apt-utils
-lab   dpkg-deb                            dpkg-dev
+lab   dpkg-deb                            dpkg
 lab   gpg                                 gpg
 lab   gpg-agent                           gpg-agent
 lab   ip                                  iproute2
