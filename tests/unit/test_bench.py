@@ -128,7 +128,9 @@ def test_a_server_elsewhere_that_dies_is_gone_and_its_failures_are_no_results(
     assert [(row.concurrency, row.status) for row in record.rows] == [(1, "complete"), (2, "partial")]
     assert (record.rows[-1].completed or 0) < 4
     assert record.rows[-1].output_tok_s is None
-    assert "<urlopen error [Errno 111] Connection refused>" in str(record.rows[-1].problem)
+    # of two clients, one may have been in the middle of its request
+    last_words = str(record.rows[-1].problem)
+    assert "[Errno 111] Connection refused" in last_words or "Remote end closed connection" in last_words
     assert record.server.argv == ["--model-path", "/nowhere", "--api-key", "(secret)"]
     assert "topsecret" not in records.dumps(record)
 
