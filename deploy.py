@@ -4,7 +4,7 @@ pyinfra -y inventory/lxc.py deploy.py
 """
 
 from gpubox.deploy import here
-from gpubox.inventory import Box, Hypervisor
+from gpubox.hosts import Box, Hypervisor
 from tasks.alone import alone
 from tasks.apt import apt
 from tasks.base import base

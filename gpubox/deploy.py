@@ -10,8 +10,9 @@ from pyinfra.api import OperationError, deploy
 from pyinfra.context import ctx_host, ctx_inventory
 
 from gpubox import rules
-from gpubox.errors import GpuboxError
-from gpubox.inventory import BOXES, HYPERVISORS, Box, Hypervisor, Inventory, InventoryError, build
+from gpubox.hosts import Box, Hypervisor
+from gpubox.inventory import BOXES, HYPERVISORS, Inventory, InventoryError, build
+from gpubox.support.errors import GpuboxError
 
 P = ParamSpec("P")
 R = TypeVar("R")

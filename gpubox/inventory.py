@@ -10,42 +10,15 @@ from typing import Any
 
 from rich.console import Console
 
-from gpubox import paths, profile, stack
-from gpubox.data import validated
-from gpubox.errors import GpuboxError
-from gpubox.profile import Profile
-from gpubox.settings import BoxSettings, HypervisorSettings
-from gpubox.stack import Stack
+from gpubox.hosts import Box, Hypervisor
+from gpubox.settings import profile, stack
+from gpubox.settings.host import BoxSettings, HypervisorSettings
+from gpubox.support import paths
+from gpubox.support.data import validated
+from gpubox.support.errors import GpuboxError
 
 BOXES, HYPERVISORS = "gpu_boxes", "hypervisors"
 _RUN_NAME = "gpubox_inventory"
-
-
-@dataclass(frozen=True)
-class Box:
-    """A GPU box with everything that is wished for it."""
-
-    name: str
-    settings: BoxSettings
-    profile: Profile
-    stack: Stack
-    connection: Mapping[str, Any] = field(default_factory=dict)
-    """pyinfra's own data of the host: ssh_hostname, ssh_user, ssh_key, ..., and global arguments as _sudo."""
-
-    @property
-    def address(self) -> str:
-        """Where ssh reaches it."""
-        return str(self.connection.get("ssh_hostname", self.name))
-
-
-@dataclass(frozen=True)
-class Hypervisor:
-    """A machine that holds boxes as containers."""
-
-    name: str
-    settings: HypervisorSettings
-    boxes: tuple[Box, ...] = ()
-    connection: Mapping[str, Any] = field(default_factory=dict)
 
 
 class InventoryError(GpuboxError):

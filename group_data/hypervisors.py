@@ -1,3 +1,3 @@
-"""For every hypervisor: the settings of gpubox.settings.HypervisorSettings."""
+"""For every hypervisor: the settings of gpubox.settings.host.HypervisorSettings."""
 
 kind = "lxc"

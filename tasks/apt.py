@@ -2,14 +2,14 @@
 
 from functools import partial
 
-from gpubox import cuda
 from gpubox.apt import sources
+from gpubox.cuda import packages as cuda
 from gpubox.deploy import step
-from gpubox.errors import GpuboxError
 from gpubox.facts.apt import AptFact, AptState
 from gpubox.facts.once import read
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.apt import LOCK_TIMEOUT_S, one_owner, unlocked, whole
+from gpubox.support.errors import GpuboxError
 
 
 @step("Apt")

@@ -2,13 +2,13 @@
 
 from functools import partial
 
-from gpubox import cuda
-from gpubox import driver as names
+from gpubox.cuda import packages as cuda
 from gpubox.deploy import step
+from gpubox.driver import packages as names
 from gpubox.facts.apt import AptFact
 from gpubox.facts.driver import DriverFact
 from gpubox.facts.once import read
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.driver import compared, held, non_free, run_file, userland
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from gpubox.deploy import step
 from gpubox.facts.live import LiveFacts
 from gpubox.facts.once import read
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.judged import judged
 
 

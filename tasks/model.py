@@ -3,20 +3,21 @@
 import re
 from functools import partial
 
-from gpubox import secret
 from gpubox.deploy import step
-from gpubox.errors import GpuboxError
 from gpubox.facts.files import Files
 from gpubox.facts.model import Model
 from gpubox.facts.once import read
 from gpubox.facts.weights import Weights
-from gpubox.inventory import Box
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.hosts import Box
+from gpubox.operations.files import owned_files
 from gpubox.operations.model import made, present
 from gpubox.operations.weights import fetched
+from gpubox.remote.weights import Arguments
 from gpubox.server.release import venv_path
 from gpubox.server.service import TOKEN_PATH, recipe_of, venv_of, weights_of
-from gpubox.server.weights import Arguments
+from gpubox.support import secret_files
+from gpubox.support.errors import GpuboxError
+from gpubox.support.owned_file import OwnedFile
 
 
 @step("Model")
@@ -47,7 +48,7 @@ def _from_the_hub(box: Box, wanted: Arguments, venv: str) -> None:
             "take it from the model's page, Files, History",
         )
     if box.settings.hub.token_file is not None:
-        token = secret.read(box.settings.hub.token_file, f"{box.name}: hub.token_file")
+        token = secret_files.read(box.settings.hub.token_file, f"{box.name}: hub.token_file")
         files = [OwnedFile(TOKEN_PATH, token + "\n", mode="600")]
         owned_files(name="Token of the hub", files=files, look=partial(read, Files, paths=[TOKEN_PATH]))
     look = partial(read, Weights, venv=venv, arguments=wanted)

@@ -3,20 +3,22 @@
 from functools import partial
 from hashlib import sha256
 
-from gpubox import lockfile, paths
 from gpubox.deploy import step
 from gpubox.facts.cards import DriverAnswers
 from gpubox.facts.once import read
 from gpubox.facts.patches import PatchStates
 from gpubox.facts.venv import PythonEnv, Venv
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.build import source_built
 from gpubox.operations.cards import driver_answers
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.files import owned_files
 from gpubox.operations.patches import is_wrong, source
 from gpubox.operations.venv import Offer, Wish, environment, in_place, installer, packages
 from gpubox.server.release import venv_path
 from gpubox.server.service import venv_of
+from gpubox.settings import lockfile
+from gpubox.support import paths
+from gpubox.support.owned_file import OwnedFile
 
 STACKS = "/var/lib/gpubox/stacks"
 """On a box: a folder for each content of locks and wheels that was ever installed from."""

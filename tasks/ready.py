@@ -6,7 +6,7 @@ from gpubox.deploy import step
 from gpubox.facts.once import read
 from gpubox.facts.ready import ReadyFact
 from gpubox.facts.service import ServiceFact
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.ready import Wanted
 from gpubox.operations.ready import ready as wait
 from gpubox.server.service import UNIT, service_of

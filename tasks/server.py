@@ -6,10 +6,10 @@ from gpubox.deploy import step
 from gpubox.facts.handover import HandoverFact, Running
 from gpubox.facts.once import read
 from gpubox.facts.service import ServiceFact
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.files import owned_files
 from gpubox.operations.release import checked, switched
-from gpubox.server.handover import LAUNCHER
+from gpubox.remote.handover import LAUNCHER
 from gpubox.server.service import UNIT, checks_of, service_of
 
 

@@ -4,11 +4,11 @@ from functools import partial
 from pathlib import Path
 
 from gpubox.deploy import step
-from gpubox.errors import GpuboxError
 from gpubox.facts.cuda import CudaFact
 from gpubox.facts.once import read
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.cuda import keyring, source
+from gpubox.support.errors import GpuboxError
 
 
 @step("Sources")

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import settings
 
 from gpubox import inventory
-from gpubox.errors import GpuboxError
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
+from gpubox.support.errors import GpuboxError
 from tests.ssh import spec
 
 ACCEPTANCE = Path(__file__).parent / "acceptance"

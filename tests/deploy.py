@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpubox import paths
+from gpubox.support import paths
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from gpubox.bench.flags import CAP
 from gpubox.bench.record import Record
 from gpubox.bench.show import number
 from gpubox.bench.summary import Point
-from gpubox.data import Model
 from gpubox.rules.registry import rules
+from gpubox.support.data import Model
 
 _RULES: dict[str, tuple[str, ...]] = {
     CAP: ("running-request-cap",),

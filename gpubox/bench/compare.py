@@ -8,7 +8,7 @@ from gpubox.bench.causes import Cause, causes
 from gpubox.bench.differences import Difference, differences
 from gpubox.bench.record import Record, Row
 from gpubox.bench.summary import Point, Value
-from gpubox.data import Model
+from gpubox.support.data import Model
 
 _MIXED = {("machine", "cards"): "hardware", ("server", "model"): "model", ("server", "SGLang"): "release of SGLang"}
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from gpubox.bench import flags
 from gpubox.bench.record import Record
-from gpubox.data import Model
+from gpubox.support.data import Model
 
 Kind = Literal["flag", "environment", "package", "server", "machine"]
 UNKNOWN = "not recorded"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpubox.bench.record import Machine, Probe, Record, Row, Server
-from gpubox.data import validated
+from gpubox.support.data import validated
 
 Event = dict[str, Any]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from gpubox.bench import readers
 from gpubox.bench import record as records
 from gpubox.bench.record import Record
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 
 def find(name: str, runs: Path) -> Record:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpubox.errors import GpuboxError
-from gpubox.inventory import Box
+from gpubox.hosts import Box
+from gpubox.support.errors import GpuboxError
 
 RUNS_ON_BOX = "/var/lib/gpubox/runs"
 """Where runs are kept on a box, one folder each."""

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from gpubox.data import Model, validated
-from gpubox.errors import GpuboxError
+from gpubox.support.data import Model, validated
+from gpubox.support.errors import GpuboxError
 
 SCHEMA_VERSION = 1
 Verdict = Literal["complete", "failed", "interrupted", "cannot tell", "running"]

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import gpubox
-from gpubox.bench import onbox
-from gpubox.bench.onbox.plan import Plan
 from gpubox.bench.place import Place
-from gpubox.errors import GpuboxError
+from gpubox.remote import bench as onbox
+from gpubox.remote.bench.plan import Plan
+from gpubox.support.errors import GpuboxError
 
 _BOOT = """
 import base64, json, os, sys
@@ -26,10 +26,10 @@ archive = os.path.join(folder, "runner.zip")
 with open(archive, "wb") as out:
     out.write(base64.b64decode(given["archive"]))
 sys.path.insert(0, archive)
-from gpubox.bench.onbox.main import main
+from gpubox.remote.bench.main import main
 sys.exit(main(given["plan"]))
 """
-_ALSO = ("server/probe.py",)
+_ALSO = ("remote/probe.py",)
 
 
 class Runner:
@@ -83,7 +83,7 @@ def archive() -> bytes:
     files = [*Path(onbox.__file__).parent.glob("*.py"), *(base / name for name in _ALSO)]
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name in ("__init__.py", "bench/__init__.py", "server/__init__.py"):
+        for name in ("__init__.py", "remote/__init__.py"):
             packed.writestr(f"gpubox/{name}", "")
         for file in files:
             packed.write(file, f"gpubox/{file.relative_to(base)}")

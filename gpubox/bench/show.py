@@ -10,9 +10,9 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from gpubox.bench import summary
-from gpubox.bench.onbox.plan import Plan
 from gpubox.bench.record import Record
 from gpubox.bench.summary import Point, Value
+from gpubox.remote.bench.plan import Plan
 
 
 class Progress:

@@ -13,11 +13,11 @@ from typing import Any
 
 from gpubox.bench import record as records
 from gpubox.bench.fold import fold
-from gpubox.bench.onbox.plan import Plan
 from gpubox.bench.place import Place
 from gpubox.bench.record import Record
 from gpubox.bench.runner import Runner
-from gpubox.errors import GpuboxError
+from gpubox.remote.bench.plan import Plan
+from gpubox.support.errors import GpuboxError
 
 Show = Callable[[dict[str, Any]], None]
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, Field
 
-from gpubox.catalog.versions import at_least
-from gpubox.data import Model, validated
+from gpubox.support.data import Model, validated
+from gpubox.support.versions import at_least
 
 _FOLDER = Path(__file__).parent
 

@@ -13,7 +13,7 @@ from typing import Any
 from gpubox.catalog.evaluate import ClassRef, Evaluator, OpenValueError
 from gpubox.catalog.release import Flag
 from gpubox.catalog.wheel import Wheel
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 _MODULE = "sglang.srt.server_args"
 _TYPES = {

@@ -7,7 +7,7 @@ import ast
 from typing import Literal
 
 from gpubox.catalog.release import AutotuneGate
-from gpubox.server.patches import onbox
+from gpubox.remote import patch as onbox
 
 _GATE = onbox.GATES["flashinfer-cutlass-autotune"]
 _State = Literal["open", "gated", "unknown"]

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from gpubox.catalog.versions import key
-from gpubox.data import Model
-from gpubox.errors import GpuboxError
+from gpubox.support.data import Model
+from gpubox.support.errors import GpuboxError
+from gpubox.support.versions import key
 
 FOLDER = Path(__file__).parent / "releases"
 

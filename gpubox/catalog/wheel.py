@@ -9,8 +9,8 @@ from email.message import Message
 from functools import cached_property
 from pathlib import Path
 
-from gpubox import paths
-from gpubox.errors import GpuboxError
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 # From 0.5.11 the wheels hold compiled parts and carry a platform; the Python sources inside are what is read here.
 _PLATFORMS = ("manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux2014_x86_64")

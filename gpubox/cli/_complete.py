@@ -8,7 +8,7 @@ import click
 def hosts(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Names of boxes of the inventory that the command line names so far; an inventory with mistakes offers nothing."""
     from gpubox import inventory
-    from gpubox.errors import GpuboxError
+    from gpubox.support.errors import GpuboxError
 
     given = context.params.get("path") or context.params.get("inventory")
     try:

@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 import httpx
 
-from gpubox import inventory, secret
+from gpubox import inventory
 from gpubox.cli._complete import hosts
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 DEFAULT_PROMPT = "hello"
 
@@ -32,7 +32,7 @@ def command(host: str, prompt: str | None, path: Path | None, max_tokens: int) -
         "max_tokens": max_tokens,
     }
     try:
-        client = httpx.Client(headers=secret.authorization(box), timeout=300, trust_env=False)
+        client = httpx.Client(headers=box.authorization(), timeout=300, trust_env=False)
         message = (
             client.post(f"{endpoint}/chat/completions", json=body).raise_for_status().json()["choices"][0]["message"]
         )

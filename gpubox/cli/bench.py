@@ -11,11 +11,11 @@ import click
 from gpubox import inventory
 from gpubox.bench import show, sweep
 from gpubox.bench.flags import words_of
-from gpubox.bench.onbox.plan import Plan
 from gpubox.bench.place import RUNS_ON_BOX, Place, here, on_box
 from gpubox.bench.record import Record, dumps
-from gpubox.errors import CannotTellError, GpuboxError
-from gpubox.inventory import Box
+from gpubox.hosts import Box
+from gpubox.remote.bench.plan import Plan
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 SERVICE, LOCAL_PORT = "sglang.service", 30000
 SWEEP = "1,8,64,256,512,1024"

@@ -36,7 +36,7 @@ def extract(version: str, wheel: Path | None, check: bool) -> None:
     from gpubox.catalog import extract as reader
     from gpubox.catalog import release
     from gpubox.catalog.wheel import Wheel, fetch
-    from gpubox.errors import GpuboxError
+    from gpubox.support.errors import GpuboxError
 
     found = reader.release(Wheel(wheel) if wheel else fetch(version))
     if found.sglang != version:

@@ -7,8 +7,9 @@ import click
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when a page is out of step.")
 def command(check: bool) -> None:
     """Write docs/rules.md, docs/settings.md, docs/pains.md, docs/log.md and docs/flags/."""
-    from gpubox import pages, paths
-    from gpubox.errors import GpuboxError
+    from gpubox.pages import make as pages
+    from gpubox.support import paths
+    from gpubox.support.errors import GpuboxError
 
     wanted = pages.all_pages()
     base = paths.root() / "docs"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from gpubox import lockfile, stack
-from gpubox.errors import GpuboxError
-from gpubox.stack import LOCAL_LOCK, Lock, Stack
+from gpubox.settings import lockfile, stack
+from gpubox.settings.stack import LOCAL_LOCK, Lock, Stack
+from gpubox.support.errors import GpuboxError
 
 _PLATFORM = "x86_64-manylinux_2_34"
 """What locks are made for, wherever they are made: SGLang 0.5.23 ships wheels for glibc 2.34 (Debian 12: 2.36)."""

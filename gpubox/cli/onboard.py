@@ -10,10 +10,8 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from gpubox import inventory, paths, rules
-from gpubox.errors import GpuboxError
-from gpubox.hanging import hanging
-from gpubox.inventory import Box
+from gpubox import inventory, rules
+from gpubox.hosts import Box
 from gpubox.onboard import adoption, card, files, probe, secrets
 from gpubox.onboard.adoption import Adopted
 from gpubox.onboard.findings import findings, silent, source
@@ -21,6 +19,9 @@ from gpubox.onboard.login import login
 from gpubox.onboard.plan import Looked, Target, changes, container_of
 from gpubox.onboard.proposals import Proposal, proposals
 from gpubox.rules.finding import Finding
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
+from gpubox.support.hanging_indent import hanging
 
 _FILE = click.Path(exists=True, dir_okay=False, resolve_path=True)
 """Whole, for it is written down: the inventory is used from other folders too."""

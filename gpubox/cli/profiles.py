@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from gpubox import profile
-from gpubox.profile import Profile
+from gpubox.settings import profile
+from gpubox.settings.profile import Profile
 
 
 @click.group()
@@ -86,8 +86,8 @@ def _rows(left: Profile, right: Profile) -> dict[str, tuple[str | None, str | No
 
 def _canonical(one: Profile) -> dict[str, str]:
     """Settings under one name each, so that --tp 8 equals --tp-size 8, and stack and purpose are compared too."""
-    from gpubox import stack
     from gpubox.catalog import release
+    from gpubox.settings import stack
 
     version = stack.load(one.stack, locked=False).sglang
     known = release.load(version) if version in release.versions() else None

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gpubox.bench import library
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 
 @click.command()

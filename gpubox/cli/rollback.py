@@ -9,7 +9,7 @@ from gpubox.cli._complete import hosts
 
 if TYPE_CHECKING:
     from gpubox.facts.release import Releases
-    from gpubox.inventory import Box
+    from gpubox.hosts import Box
 
 
 @click.command()
@@ -23,9 +23,9 @@ def command(host: str, release: str | None, path: Path | None) -> None:
     profile says: change that, too, if the old one is to stay.
     """
     from gpubox import inventory
-    from gpubox.errors import GpuboxError
     from gpubox.operations import watch
     from gpubox.server import remote
+    from gpubox.support.errors import GpuboxError
 
     box = inventory.load(path).box(host)
     found = remote.state(box)

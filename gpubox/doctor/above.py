@@ -3,8 +3,8 @@
 from gpubox.doctor.check import Check, compared
 from gpubox.doctor.look import Looks
 from gpubox.facts.hypervisor import HypervisorState
+from gpubox.hosts import Box, Hypervisor
 from gpubox.hypervisor import nodes
-from gpubox.inventory import Box, Hypervisor
 
 
 def check(above: Hypervisor, box: Box, looks: Looks, deploy: str) -> Check:

@@ -5,14 +5,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from gpubox import paths
 from gpubox.bench import record
 from gpubox.bench.record import Record
 from gpubox.doctor.check import Check
 from gpubox.doctor.look import Looks
-from gpubox.errors import GpuboxError
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.server import readiness
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 SLOWER = 1.5
 """Time between tokens against the record's from where on it is said; a busy server is slower too."""

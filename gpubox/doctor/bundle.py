@@ -10,9 +10,9 @@ from pathlib import Path
 
 import yaml
 
-from gpubox.bench.onbox import secrets
 from gpubox.doctor.examine import Report
-from gpubox.errors import GpuboxError
+from gpubox.remote.bench import secrets
+from gpubox.support.errors import GpuboxError
 
 _LOOKS_SECRET = re.compile(r"\b(hf_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|ghp_[A-Za-z0-9]{8,}|Bearer\s+\S+)")
 _ADDRESS = re.compile(

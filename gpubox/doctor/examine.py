@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from gpubox.doctor import above, ask, judge, look
 from gpubox.doctor.check import Check
 from gpubox.doctor.look import Looks
-from gpubox.errors import GpuboxError
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
+from gpubox.support.errors import GpuboxError
 
 AT_ONCE = 32
 

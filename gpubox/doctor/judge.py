@@ -3,11 +3,10 @@
 import json
 from collections.abc import Callable, Iterator
 
-from gpubox import cuda as names
 from gpubox import rules
+from gpubox.cuda import packages as names
 from gpubox.doctor.check import Check, Status, compared
 from gpubox.doctor.look import Looks
-from gpubox.errors import GpuboxError
 from gpubox.facts.apt import AptFact
 from gpubox.facts.base import BaseFact
 from gpubox.facts.cuda import CudaFact
@@ -16,12 +15,13 @@ from gpubox.facts.model import Model
 from gpubox.facts.service import ServiceFact
 from gpubox.facts.venv import PythonEnv
 from gpubox.facts.weights import Weights
+from gpubox.hosts import Box
 from gpubox.hypervisor import nodes
-from gpubox.inventory import Box
 from gpubox.onboard import links, probe
 from gpubox.onboard.state import Box as Seen
 from gpubox.rules.finding import Finding
 from gpubox.server.service import UNIT, service_of, weights_of
+from gpubox.support.errors import GpuboxError
 
 _SLOW_START_S = 15.0
 """Seconds; eight cards that nobody keeps awake take some. There are programs that give up after 30 (ollama#17069)."""

@@ -9,9 +9,7 @@ from typing import Any, TypeVar
 
 from pyinfra.api import FactBase, StringCommand
 
-from gpubox import ssh
-from gpubox.doctor import cuinit, speed
-from gpubox.errors import CannotTellError
+from gpubox.doctor import cuinit
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.apt import AptFact
 from gpubox.facts.base import BaseFact
@@ -22,11 +20,13 @@ from gpubox.facts.model import Model
 from gpubox.facts.service import ServiceFact
 from gpubox.facts.venv import PythonEnv
 from gpubox.facts.weights import Weights
-from gpubox.inventory import Box, Hypervisor
+from gpubox.hosts import Box, Hypervisor
 from gpubox.onboard import questions
-from gpubox.server import probe
+from gpubox.remote import probe, speed
 from gpubox.server.release import venv_path
 from gpubox.server.service import UNIT, service_of, venv_of, weights_of
+from gpubox.support import ssh
+from gpubox.support.errors import CannotTellError
 
 T = TypeVar("T")
 _LOG_LINES = 400

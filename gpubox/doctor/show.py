@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gpubox.doctor.check import Check
-from gpubox.hanging import hanging
+from gpubox.support.hanging_indent import hanging
 
 _STYLE = {"pass": "green", "fail": "bold red", "warn": "yellow", "unknown": "bold magenta"}
 

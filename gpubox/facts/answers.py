@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pyinfra.api import StringCommand
 
-from gpubox.errors import CannotTellError
+from gpubox.support.errors import CannotTellError
 
 
 @dataclass(frozen=True)

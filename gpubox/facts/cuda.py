@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox import cuda
+from gpubox.cuda import packages as cuda
 from gpubox.facts import files, packages
 from gpubox.facts.answers import Answer, checked, script
-from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
-from gpubox.settings import Cuda
+from gpubox.settings.host import Cuda
+from gpubox.support.owned_file import Entry
 
 LINK = "/usr/local/cuda"
 _NVCC = 'echo "$v $(/usr/local/cuda-$v/bin/nvcc --version 2>/dev/null | grep -o "release [0-9.]*")"'

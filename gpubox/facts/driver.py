@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox import driver
+from gpubox.driver import packages as driver
 from gpubox.facts import files
 from gpubox.facts import packages as dpkg
 from gpubox.facts.answers import checked, script
 from gpubox.facts.apt import INSTALLED_ALONE
-from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
+from gpubox.support.owned_file import Entry
 
 _LIBRARIES = (
     "/sbin/ldconfig -p | grep x86-64 | grep -E '(" + "|".join(driver.LIBRARIES) + ") ' | sed 's/.*=> //' | sort -u | "

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.server import handover
+from gpubox.remote import handover
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class HandoverFact(FactBase[Running]):
 
 
 def command(action: str, flags: list[str], unit: str, venv_link: str = "") -> StringCommand:
-    """The shell command that does `action` of gpubox.server.handover; nothing is left on the box."""
+    """The shell command that does `action` of gpubox.remote.handover; nothing is left on the box."""
     script = QuoteString(Path(handover.__file__).read_text())
     given = QuoteString(json.dumps({"flags": flags, "unit": unit, "venv_link": venv_link}))
     return StringCommand("printf %s", given, "| python3 -I -c", script, action)

@@ -6,9 +6,9 @@ import shlex
 from pyinfra.api import FactBase
 from typing_extensions import override
 
-from gpubox.errors import CannotTellError
+from gpubox.remote.patch import ABSENT, Found
 from gpubox.server import patches
-from gpubox.server.patches.onbox import ABSENT, Found
+from gpubox.support.errors import CannotTellError
 
 
 class PatchStates(FactBase[dict[str, Found]]):

@@ -10,7 +10,7 @@ PROBE_PATH = "/var/lib/gpubox/bin/probe.py"
 
 
 def probe(arguments: dict[str, Any]) -> StringCommand:
-    """The command that runs the probe (gpubox/server/probe.py) with these arguments; events come as JSON lines."""
+    """The command that runs the probe (gpubox/remote/probe.py) with these arguments; events come as JSON lines."""
     return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3", PROBE_PATH)
 
 

@@ -1,4 +1,4 @@
-"""Commands for gpubox/server/switch.py on the box, and what it says of the releases there."""
+"""Commands for gpubox/remote/switch.py on the box, and what it says of the releases there."""
 
 import getpass
 import json
@@ -9,9 +9,9 @@ from typing import Any
 
 from pyinfra.api import QuoteString, StringCommand
 
-from gpubox.errors import CannotTellError, GpuboxError
-from gpubox.server import switch
+from gpubox.remote import switch
 from gpubox.server.release import ROOT
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 STAMP = switch.STAMP
 """Environment variable of the service that names the release that it was started from."""
@@ -19,7 +19,7 @@ STAMP = switch.STAMP
 
 @dataclass(frozen=True)
 class Releases:
-    """What is there, as gpubox.server.switch.state says it."""
+    """What is there, as gpubox.remote.switch.state says it."""
 
     current: str | None = None
     previous: str | None = None
@@ -60,7 +60,7 @@ class Releases:
 def command(action: str, arguments: dict[str, Any]) -> StringCommand:
     """The shell command that does `action` of switch.py; nothing is left on the box.
 
-    + arguments: of gpubox.server.switch.Arguments
+    + arguments: of gpubox.remote.switch.Arguments
     """
     script = QuoteString(Path(switch.__file__).read_text())
     return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3 -I -c", script, action)

@@ -11,13 +11,14 @@ from typing_extensions import override
 
 from gpubox.facts import files
 from gpubox.facts.answers import checked, script
-from gpubox.facts.files import Entry
-from gpubox.facts.venv_state import MARKER, name_of
+from gpubox.remote import venv_state
+from gpubox.remote.venv_state import MARKER, name_of
+from gpubox.support.owned_file import Entry
 
 UV = "/opt/gpubox/uv/bin/uv"
 """The installer on a box, in a small venv of its own."""
 
-SCRIPT = (Path(__file__).parent / "venv_state.py").read_text()
+SCRIPT = Path(venv_state.__file__).read_text()
 """What looks into a venv."""
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.errors import CannotTellError
-from gpubox.server import weights
-from gpubox.server.weights import Arguments
+from gpubox.remote import weights
+from gpubox.remote.weights import Arguments
+from gpubox.support.errors import CannotTellError
 
 
 def command(action: str, venv: str, arguments: Arguments) -> StringCommand:
-    """The shell command that runs gpubox/server/weights.py (`look`, or `fetch text`) with the venv's python."""
+    """The shell command that runs gpubox/remote/weights.py (`look`, or `fetch text`) with the venv's python."""
     script = QuoteString(Path(weights.__file__).read_text())
     given = QuoteString(json.dumps(asdict(arguments)))  # the token itself is in a file on the box
     return StringCommand("printf %s", given, "|", QuoteString(f"{venv}/bin/python"), "-I -c", script, action)

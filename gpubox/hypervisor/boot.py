@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpubox.errors import CannotTellError, GpuboxError
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 Loader = Literal["grub", "systemd-boot"]
 

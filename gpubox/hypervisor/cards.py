@@ -7,7 +7,7 @@ from typing import Literal
 
 from typing_extensions import override
 
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 Wanted = Literal["all"] | Sequence[int | str]
 

@@ -3,10 +3,10 @@
 import shlex
 from collections.abc import Sequence
 
-from gpubox.errors import GpuboxError
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.lxc_config import Cgroup
-from gpubox.settings import Create
+from gpubox.settings.host import Create
+from gpubox.support.errors import GpuboxError
 
 LXC_ROOT = "/var/lib/lxc"
 _BEHIND_A_STUB = "/run/systemd/resolve/resolv.conf"

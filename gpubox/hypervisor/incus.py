@@ -5,9 +5,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.hypervisor.cards import Card, pci
 from gpubox.hypervisor.nodes import Node
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 MODE = "0666"
 """Incus makes the nodes of a gpu device 0660 unless told (its documentation of gpu_physical): users are kept out."""

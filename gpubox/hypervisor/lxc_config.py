@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from gpubox.errors import GpuboxError
 from gpubox.hypervisor.nodes import Node
+from gpubox.support.errors import GpuboxError
 
 Cgroup = Literal["v1", "v2"]
 

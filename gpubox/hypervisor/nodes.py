@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 """Nodes that every CUDA process needs beside those of its cards (libnvidia-container's list of control devices)."""

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpubox.errors import GpuboxError
 from gpubox.hypervisor.nodes import Node
+from gpubox.support.errors import GpuboxError
 
 DEV_ENTRIES_SINCE = (5, 0, 7)
 """pve-container's version that brought `devN` (its changelog); Proxmox VE 8.1 and newer have it."""

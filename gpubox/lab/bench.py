@@ -12,8 +12,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from gpubox import paths
-from gpubox.errors import GpuboxError
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 BOX = "gpu01"
 BASELINE = Path(__file__).with_name("baseline.json")

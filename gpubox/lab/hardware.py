@@ -7,9 +7,9 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gpubox.errors import GpuboxError
 from gpubox.lab import paths
 from gpubox.lab.files_io import overwrite
+from gpubox.support.errors import GpuboxError
 
 DEFAULT = "rtx-pro-6000-x8"
 _NVIDIA_MAJOR = 195

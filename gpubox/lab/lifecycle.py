@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from gpubox.errors import GpuboxError
 from gpubox.lab import (
     aptrepo,
     base,
@@ -27,6 +26,7 @@ from gpubox.lab import (
 )
 from gpubox.lab.record import Lab
 from gpubox.lab.steps import Steps
+from gpubox.support.errors import GpuboxError
 
 _PVE = network.HYPERVISOR
 _LOAD_DRIVER = "/usr/local/sbin/lab-driver"

@@ -4,8 +4,8 @@ import socket
 import time
 from collections.abc import Sequence
 
-from gpubox.errors import GpuboxError
 from gpubox.lab import network, paths, shell
+from gpubox.support.errors import GpuboxError
 
 _PVE = network.HYPERVISOR
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

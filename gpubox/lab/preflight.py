@@ -8,8 +8,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpubox.errors import GpuboxError
 from gpubox.lab import network, paths, shell
+from gpubox.support.errors import GpuboxError
 
 _NEEDED_GIB = 12
 _NARROW = 16

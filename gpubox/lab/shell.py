@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 OnLine = Callable[[str], None]
 _TAIL_LINES = 15

@@ -8,11 +8,11 @@ goes from card to card right is another question, and in a VM the answer of the 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpubox.errors import CannotTellError
 from gpubox.nccl.levels import DEFAULT, rank
 from gpubox.nccl.place import Place
 from gpubox.nccl.topology import Matrix, worst
-from gpubox.profile import FlagValue, Reason
+from gpubox.settings.profile import FlagValue, Reason
+from gpubox.support.errors import CannotTellError
 
 _LEVELS = {"NV": "NVL", "PIX": "PIX", "PXB": "PXB", "PHB": "PHB", "NODE": "PHB", "SYS": "SYS"}
 _MANUAL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-p2p-level"

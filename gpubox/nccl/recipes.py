@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 from pydantic import Field
 
-from gpubox.data import Model
+from gpubox.support.data import Model
 
 
 class Recipe(Model):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
-from gpubox.errors import CannotTellError
+from gpubox.support.errors import CannotTellError
 
 CLOSENESS = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 """Links from the nearest to the farthest, in nvidia-smi's words; NV stands for any number of NVLinks (NV18)."""

@@ -8,14 +8,14 @@ from typing import Any
 
 import yaml
 
-from gpubox import stack
 from gpubox.catalog import cards as catalogue_cards
 from gpubox.catalog import models
-from gpubox.catalog.versions import key
-from gpubox.errors import GpuboxError
 from gpubox.onboard.state import Server
-from gpubox.profile import FlagValue
-from gpubox.stack import Stack
+from gpubox.settings import stack
+from gpubox.settings.profile import FlagValue
+from gpubox.settings.stack import Stack
+from gpubox.support.errors import GpuboxError
+from gpubox.support.versions import key
 
 _OURS = ("CUDA_HOME", "CUDA_PATH")
 """What gpubox sets itself, from the stack."""

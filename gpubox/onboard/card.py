@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.markup import escape
 
-from gpubox.hanging import hanging
 from gpubox.nccl.choose import Choice
 from gpubox.nccl.recipes import fitting
 from gpubox.nccl.topology import Matrix
 from gpubox.onboard.findings import source
 from gpubox.onboard.state import Box, Card, Gpus, Hypervisor
+from gpubox.support.hanging_indent import hanging
 
 _GIB = 1 << 30
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpubox import inventory
-from gpubox.errors import GpuboxError
-from gpubox.templates import render
+from gpubox.support.errors import GpuboxError
+from gpubox.support.templates import render
 
 _WIDTH = 110
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpubox.errors import GpuboxError
 from gpubox.hypervisor import nodes
 from gpubox.onboard.state import Box, Gpus, Hypervisor
 from gpubox.rules.finding import Finding, Severity
+from gpubox.support.errors import GpuboxError
 
 _SHM_BYTES = 1 << 30
 _SEEN = ("seen on the machine itself",)

@@ -1,6 +1,6 @@
 """Settings for communication between the cards that one box's server uses, and what its profile sets otherwise."""
 
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.nccl.choose import Choice, choose, differing, in_use
 from gpubox.onboard.state import Gpus
 from gpubox.rules import context

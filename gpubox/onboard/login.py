@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 _TYPED = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^@\s:/]+))(?::(?P<port>\d+))?")
 _BARE_SIX = re.compile(r"[0-9A-Fa-f.]*(?::[0-9A-Fa-f.]*){2,}")

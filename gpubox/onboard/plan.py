@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpubox import paths
 from gpubox.catalog import matrix
-from gpubox.catalog.versions import at_least
-from gpubox.errors import GpuboxError
 from gpubox.nccl.choose import Choice, choose
 from gpubox.onboard import files, secrets
 from gpubox.onboard.adoption import Adopted, profile_text
 from gpubox.onboard.findings import source
 from gpubox.onboard.login import Login
 from gpubox.onboard.state import Box, Container, Hypervisor
-from gpubox.settings import Cuda
+from gpubox.settings.host import Cuda
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
+from gpubox.support.versions import at_least
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from gpubox import ssh
-from gpubox.errors import CannotTellError
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.hypervisor import nodes
 from gpubox.hypervisor.cards import pci
@@ -16,6 +14,8 @@ from gpubox.nccl.topology import Matrix, parse
 from gpubox.onboard import questions
 from gpubox.onboard.state import Box, Card, Container, Disk, Gpus, Hypervisor, Server, Venv, card_facts
 from gpubox.rules.facts import BoxFacts
+from gpubox.support import ssh
+from gpubox.support.errors import CannotTellError
 
 _UNLIMITED = 1 << 60
 """cgroup v1 writes no limit as a number near 2^63."""

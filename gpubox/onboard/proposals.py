@@ -5,15 +5,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpubox import inventory, profile, rules
+from gpubox import inventory, rules
 from gpubox.catalog import models
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.onboard import links
 from gpubox.onboard.state import Gpus
 from gpubox.rules import context
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Finding, UnknownError
 from gpubox.rules.subjects import memory
+from gpubox.settings import profile
 
 OPEN = "api-open"
 """The rule about servers without a key: what a person decides, no reason why a profile does not fit."""

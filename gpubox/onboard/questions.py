@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gpubox.facts import apt
 from gpubox.hypervisor import cards, nodes
-from gpubox.onboard import onbox
+from gpubox.remote import servers as onbox
 
 CARD_FIELDS = (
     "index,uuid,name,compute_cap,memory.total,power.limit,pci.bus_id,"

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpubox import ssh
-from gpubox.errors import GpuboxError
 from gpubox.onboard.files import Change
+from gpubox.support import ssh
+from gpubox.support.errors import GpuboxError
 
 _FETCH = """
 import json, sys

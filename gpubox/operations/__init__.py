@@ -11,7 +11,7 @@ from pyinfra.api.command import FunctionCommand
 from pyinfra.api.operation import PyinfraOperation
 from pyinfra.context import ctx_state
 
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 P = ParamSpec("P")
 Commands: TypeAlias = Generator[Any, None, None]

@@ -10,14 +10,15 @@ from pyinfra import host, logger
 from pyinfra.api import FileDownloadCommand, FileUploadCommand, Host, QuoteString, State, StringCommand
 from pyinfra.api.command import FunctionCommand
 
-from gpubox import cuda, source_build
+from gpubox.cuda import packages as cuda
+from gpubox.cuda import source_build
 from gpubox.facts.build import WHEELS, BuildFact, BuildState
 from gpubox.facts.venv import UV, Venv
 from gpubox.operations import Commands, operation
 from gpubox.operations.apt import refused
 from gpubox.operations.progress import shown
 from gpubox.operations.venv import install_from, remember
-from gpubox.stack import SourceBuild
+from gpubox.settings.stack import SourceBuild
 
 _PIP = f"{UV.removesuffix('/uv')}/python -m pip --disable-pip-version-check --python"
 """uv builds no wheel of a requirement with a hash; the pip beside it does, for any Python."""

@@ -7,15 +7,16 @@ from pathlib import Path
 from pyinfra import host, logger
 from pyinfra.api import FileUploadCommand, OperationError, QuoteString, StringCommand
 
-from gpubox import cuda
 from gpubox.apt import judge
+from gpubox.cuda import packages as cuda
 from gpubox.facts.cuda import LINK, CudaFact, CudaState
 from gpubox.operations import Commands, operation
 from gpubox.operations.apt import APT, FRONTEND, explained, installation, refused, update, waiting
-from gpubox.operations.files import OwnedFile, put
+from gpubox.operations.files import put
 from gpubox.operations.packages import is_met
 from gpubox.operations.progress import shown
-from gpubox.settings import AptSource, Cuda
+from gpubox.settings.host import AptSource, Cuda
+from gpubox.support.owned_file import OwnedFile
 
 _FOLDER = "/var/lib/gpubox/download"
 _DOWNLOADED = f"{_FOLDER}/{cuda.KEYRING_DEB}"

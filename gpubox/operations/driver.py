@@ -5,16 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pyinfra import host, logger
 from pyinfra.api import FileUploadCommand, QuoteString, StringCommand
 
-from gpubox import driver
 from gpubox.apt import explain, sources
+from gpubox.driver import packages as driver
 from gpubox.facts.apt import AptState, Simulation
 from gpubox.facts.driver import DriverFact, DriverState
 from gpubox.facts.packages import Package
 from gpubox.operations import Commands, operation
 from gpubox.operations.apt import explained, installation, refused, update
-from gpubox.operations.files import OwnedFile, put
+from gpubox.operations.files import put
 from gpubox.operations.progress import shown
-from gpubox.settings import RunFile
+from gpubox.settings.host import RunFile
+from gpubox.support.owned_file import OwnedFile
 
 _BESIDE = "/var/lib/gpubox/driver-pins"
 """The pins that are tried before they are put where apt reads them."""
@@ -49,7 +50,7 @@ def userland(origin: str, chosen: Sequence[str], uris: Sequence[str], look: Call
     Nothing is touched but the package lists unless apt offers that version and its resolver agrees.
 
     + origin: who packs it: `nvidia` or `distribution`
-    + chosen: names, with {major} for the major version; empty: those of gpubox.driver.packages
+    + chosen: names, with {major} for the major version; empty: those of gpubox.driver.packages.packages
     + uris: sources that must be readable for it
     + look: gives the DriverState of the host
     """

@@ -9,7 +9,7 @@ from pyinfra.api.command import FunctionCommand
 from rich.console import Console
 
 from gpubox import rules
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations import Commands, operation
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Finding

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pyinfra import host, logger
 
 from gpubox.apt import explain
-from gpubox.errors import GpuboxError
 from gpubox.facts.apt import AptFact, Carried, Simulation
 from gpubox.facts.once import read
 from gpubox.facts.packages import Package
 from gpubox.operations import Commands, operation
 from gpubox.operations.apt import installation, update
+from gpubox.support.errors import GpuboxError
 
 
 @operation()

@@ -6,8 +6,8 @@ from pyinfra import host
 from pyinfra.api import StringCommand
 
 from gpubox.operations import operation
+from gpubox.remote.patch import PATCHED, UPSTREAM, Found
 from gpubox.server import patches
-from gpubox.server.patches.onbox import PATCHED, UPSTREAM, Found
 
 
 @operation()

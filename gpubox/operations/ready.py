@@ -15,8 +15,8 @@ from gpubox.facts.ready import probe
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.release import act
+from gpubox.remote.probe import FIRST_PHASE
 from gpubox.server import readiness
-from gpubox.server.probe import FIRST_PHASE
 
 BEAT_S = 5.0
 _JUST_STARTED = {"restarts": 0}
@@ -34,11 +34,11 @@ class Wanted:
     venv_link: str
     """Path that points at the current venv."""
     probe: dict[str, Any]
-    """What it is asked (gpubox.server.probe.Arguments)."""
+    """What it is asked (gpubox.remote.probe.Arguments)."""
 
     @property
     def on_box(self) -> dict[str, Any]:
-        """Arguments of gpubox.server.switch."""
+        """Arguments of gpubox.remote.switch."""
         return {"unit": self.unit, "venv_link": self.venv_link}
 
 

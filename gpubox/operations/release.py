@@ -16,8 +16,8 @@ from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
-from gpubox.server import checks, checks_child
-from gpubox.server.checks import Arguments
+from gpubox.remote import checks, checks_child
+from gpubox.remote.checks import Arguments
 
 
 @operation()
@@ -28,7 +28,7 @@ def checked(
     Look at a release that is about to replace another, with the other still serving. A finding fails the host.
 
     + digest: the release
-    + arguments: of gpubox.server.checks
+    + arguments: of gpubox.remote.checks
     + look: gives the ServiceState of the host
     + replaced: gives the server whose place this one takes
     """
@@ -54,7 +54,7 @@ def switched(
     + unit: as `sglang.service`
     + digest: the release; its files lie on the host
     + venv_link: path that shall point at its venv
-    + probe: what the client asks that measures the downtime (gpubox.server.probe.Arguments)
+    + probe: what the client asks that measures the downtime (gpubox.remote.probe.Arguments)
     + look: gives the ServiceState of the host
     + replaced: gives the server of the same flags that somebody started by hand; it is ended once, right before
     + flags: the words after the launcher, by which that server is known
@@ -68,7 +68,7 @@ def switched(
 
 
 def act(host: Host, action: str, arguments: dict[str, Any]) -> Releases:
-    """Do `action` of gpubox.server.switch on the host. Error: OperationError with what it said."""
+    """Do `action` of gpubox.remote.switch on the host. Error: OperationError with what it said."""
     succeeded, lines, errors = onbox.run(host, release.command(action, {**arguments, "by": release.somebody()}))
     if not succeeded:
         raise OperationError(f"{action}: {' '.join(errors) or 'no reason given'}")

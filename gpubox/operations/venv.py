@@ -41,7 +41,7 @@ class Wish:
 def in_place(wish: Wish, is_whole: Callable[[], bool], look: Callable[[], Venv]) -> Commands:
     """
     Give a venv that was built beside its name. A damaged one of that name goes out of the way in the same moment; a
-    process that runs from it keeps what it has loaded, and gpubox.server.switch sees that it must be restarted.
+    process that runs from it keeps what it has loaded, and gpubox.remote.switch sees that it must be restarted.
 
     + wish: the venv
     + is_whole: whether it lies there as it must

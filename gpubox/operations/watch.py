@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from pyinfra.api import Host, QuoteString, StringCommand
 
 from gpubox.operations import onbox
-from gpubox.server import watch
+from gpubox.remote import watch
 
 _watching: WeakKeyDictionary[Any, tuple[Any, Any, Any]] = WeakKeyDictionary()
 
@@ -39,7 +39,7 @@ def end(host: Host) -> str | None:
 
 
 def said(seen: dict[str, Any]) -> str:
-    """What gpubox.server.watch printed, for people."""
+    """What gpubox.remote.watch printed, for people."""
     if seen["downtime_s"] is not None:
         return f"downtime {seen['downtime_s']} s: from the last good answer before to the first one after"
     if seen["failures"] == 0:

@@ -9,13 +9,13 @@ from dataclasses import replace
 from rich.console import Console
 from rich.markup import escape
 
-from gpubox.hanging import hanging
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.rules import context
 from gpubox.rules.context import Context
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Finding, Severity, UnknownError
 from gpubox.rules.registry import Rule, rules
+from gpubox.support.hanging_indent import hanging
 
 _LOWER: dict[Severity, Severity] = {"error": "warning", "unknown": "warning", "warning": "info", "info": "info"}
 _ORDER: list[Severity] = ["error", "unknown", "warning", "info"]

@@ -6,12 +6,12 @@ from typing import Literal, TypeVar
 
 from gpubox.catalog import Card, Matrix, ModelFacts, cards, matrix, models, release
 from gpubox.catalog.release import Flag, Release
-from gpubox.inventory import Box
-from gpubox.profile import FlagValue, Profile
+from gpubox.hosts import Box
 from gpubox.rules.facts import BoxFacts, CardFact
 from gpubox.rules.finding import UnknownError
-from gpubox.settings import BoxSettings
-from gpubox.stack import Stack
+from gpubox.settings.host import BoxSettings
+from gpubox.settings.profile import FlagValue, Profile
+from gpubox.settings.stack import Stack
 
 T = TypeVar("T")
 Place = Literal["bare", "lxc", "vm"]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gpubox.data import Model
+from gpubox.support.data import Model
 
 
 class CardFact(Model):

@@ -1,7 +1,7 @@
 """The server's command line and environment, out of profile and stack."""
 
-from gpubox.profile import FlagValue, Profile
-from gpubox.stack import Stack
+from gpubox.settings.profile import FlagValue, Profile
+from gpubox.settings.stack import Stack
 
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -11,7 +11,7 @@ without end (sglang#29580); kernels are compiled in the warm-up."""
 
 
 def about_log() -> dict[str, Any]:
-    """Arguments of the probe (gpubox.server.probe.Arguments) that come from the verdict's table."""
+    """Arguments of the probe (gpubox.remote.probe.Arguments) that come from the verdict's table."""
     table = verdict.table()
     return {
         "phases": [[phase.name, phase.pattern] for phase in table.phases],

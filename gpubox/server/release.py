@@ -1,7 +1,7 @@
 """Releases: everything that a service runs from, in one folder named by its digest (no host is touched here).
 
 On the box, below ROOT: `releases/DIGEST/` (what `files` gives), `venvs/DIGEST/`, and the links `current` and
-`previous`. `gpubox.server.switch` is what changes them there.
+`previous`. `gpubox.remote.switch` is what changes them there.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpubox.stack import SourceBuild
+from gpubox.settings.stack import SourceBuild
 
 ROOT = "/var/lib/gpubox"
 HERE = "@RELEASE@"
@@ -37,7 +37,7 @@ class Release:
     revision: str | None = None
     """The model's commit on the hub."""
     probe: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of gpubox.server.probe that tell whether it is ready. No part of the digest."""
+    """Arguments of gpubox.remote.probe that tell whether it is ready. No part of the digest."""
     made_from: Mapping[str, str] = field(default_factory=dict)
     """For people: profile, stack, lock, patches, version of gpubox. No part of the digest: another name must not
     restart a server, and what is in the venv counts by the venv's digest."""

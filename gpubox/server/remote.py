@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gpubox import ssh
-from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.facts import release
 from gpubox.facts.release import Releases
-from gpubox.inventory import Box
-from gpubox.server import probe, readiness, switch, watch
+from gpubox.hosts import Box
+from gpubox.remote import probe, switch, watch
+from gpubox.server import readiness
 from gpubox.server.service import UNIT
+from gpubox.support import ssh
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 _BUSY = 75
 
@@ -24,7 +25,7 @@ def state(box: Box) -> Releases:
 
 
 def act(box: Box, action: str, digest: str = "") -> Releases:
-    """Do `action` of gpubox.server.switch. Errors: refused, with the reason; a deploy is at work; cannot tell."""
+    """Do `action` of gpubox.remote.switch. Errors: refused, with the reason; a deploy is at work; cannot tell."""
     script = Path(switch.__file__).read_text()
     alone = [] if action == "state" else ["flock", "--nonblock", f"--conflict-exit-code={_BUSY}", "/run/gpubox.lock"]
     arguments = {"unit": UNIT, "digest": digest, "venv_link": box.settings.venv_path, "by": release.somebody()}
@@ -60,7 +61,7 @@ class Watch:
             self._process.stdin.flush()
 
     def end(self) -> dict[str, Any] | None:
-        """What it saw (gpubox.server.watch.summary); None: it did not say."""
+        """What it saw (gpubox.remote.watch.summary); None: it did not say."""
         said, _ = self._process.communicate()
         return dict(json.loads(said)) if said.startswith("{") else None
 

@@ -7,16 +7,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gpubox import paths, secret
 from gpubox.facts.ready import PROBE_PATH
 from gpubox.facts.service import STAMP
-from gpubox.inventory import Box
-from gpubox.operations.files import OwnedFile
-from gpubox.profile import FlagValue
-from gpubox.server import checks, command, jit, patches, probe, release, systemd
+from gpubox.hosts import Box
+from gpubox.remote import checks, probe
+from gpubox.remote.weights import Arguments
+from gpubox.server import command, jit, patches, release, systemd
 from gpubox.server.release import FOLDER, HERE, ROOT, Release
-from gpubox.server.weights import Arguments
-from gpubox.templates import render
+from gpubox.settings.profile import FlagValue
+from gpubox.support import paths
+from gpubox.support.owned_file import OwnedFile
+from gpubox.support.templates import render
 
 UNIT = "sglang.service"
 UNIT_PATH = f"/etc/systemd/system/{UNIT}"
@@ -37,7 +38,7 @@ class Service:
     release_files: list[OwnedFile]
     """The release's folder, and the probe."""
     probe: dict[str, Any]
-    """What gpubox.server.probe asks it."""
+    """What gpubox.remote.probe asks it."""
 
     @property
     def files(self) -> list[OwnedFile]:
@@ -47,7 +48,7 @@ class Service:
 
 def service_of(box: Box) -> Service:
     """The service that the box's profile, stack and settings ask for. Errors: a bad file with the API key."""
-    key = secret.api_key(box)
+    key = box.api_key()
     venv = venv_of(box)
     argv = command.argv(box.profile, release.venv_path(venv), _flags(box, key is not None))
     variables = _environment(box, release.venv_path(venv))
@@ -82,7 +83,7 @@ def service_of(box: Box) -> Service:
 
 
 def checks_of(box: Box, wish: Service) -> checks.Arguments:
-    """What gpubox.server.checks looks at before the service's release is switched to."""
+    """What gpubox.remote.checks looks at before the service's release is switched to."""
     return checks.Arguments(
         release=wish.release.path,
         unit=UNIT,

@@ -2,7 +2,7 @@
 
 import re
 
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "%": "%%", "$": "$$", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _PLAIN = re.compile(r"[A-Za-z0-9_./:=,@+-]+")

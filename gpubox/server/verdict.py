@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gpubox.data import Model, read_yaml, validated
+from gpubox.support.data import Model, read_yaml, validated
 
 Kind = Literal["benign", "slow", "fatal"]
 

@@ -4,7 +4,8 @@ import pytest
 import testinfra
 from testinfra.host import Host
 
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
 from gpubox.server.service import Service, service_of
 from tests.ssh import spec
 

@@ -3,7 +3,7 @@
 import pytest
 from testinfra.host import Host
 
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from tests.acceptance.limits import ceiling
 
 

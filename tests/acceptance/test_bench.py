@@ -7,7 +7,8 @@ from testinfra.host import Host
 
 from gpubox.bench import library
 from gpubox.cli.bench import command
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
 from gpubox.server.command import argv
 
 

@@ -3,8 +3,8 @@
 import pytest
 from testinfra.host import Host
 
-from gpubox import cuda
-from gpubox.inventory import Box
+from gpubox.cuda import packages as cuda
+from gpubox.hosts import Box
 from gpubox.server import jit
 from gpubox.server.service import ENVIRONMENT_PATH, UNIT, venv_of
 

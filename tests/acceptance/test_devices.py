@@ -5,8 +5,8 @@ import json
 import pytest
 from testinfra.host import Host
 
+from gpubox.hosts import Box
 from gpubox.hypervisor.nodes import CONTROL
-from gpubox.inventory import Box
 
 OPEN = """
 import errno, json, os, sys

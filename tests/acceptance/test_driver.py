@@ -3,8 +3,8 @@
 import pytest
 from testinfra.host import Host
 
-from gpubox import driver
-from gpubox.inventory import Box
+from gpubox.driver import packages as driver
+from gpubox.hosts import Box
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import httpx
 import pytest
 from testinfra.host import Host
 
-from gpubox import secret
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.server.service import ENVIRONMENT_PATH, UNIT, Service
 from tests.acceptance.limits import ceiling
 
@@ -94,7 +93,7 @@ def test_a_completion_is_the_known_answer(box: Box) -> None:
     messages = [{"role": "user", "content": known.prompt}]
     model = str(box.profile.flags.get("served-model-name", box.profile.model_path))
     body: dict[str, Any] = {"model": model, "messages": messages, "temperature": 0, "max_tokens": 64}
-    headers = secret.authorization(box)
+    headers = box.authorization()
     reply = httpx.post(f"{url(box)}/v1/chat/completions", json=body, headers=headers, timeout=60, trust_env=False)
     assert reply.json()["choices"][0]["message"]["content"].strip() == known.answer
 
@@ -107,10 +106,7 @@ def test_the_log_with_the_api_key_is_not_for_everyone(host: Host) -> None:
 def test_metrics_are_there(box: Box) -> None:
     if not box.profile.flags.get("enable-metrics"):
         pytest.skip(f"profile {box.profile.name} does not ask for metrics")
-    assert (
-        "sglang:"
-        in httpx.get(f"{url(box)}/metrics", headers=secret.authorization(box), timeout=30, trust_env=False).text
-    )
+    assert "sglang:" in httpx.get(f"{url(box)}/metrics", headers=box.authorization(), timeout=30, trust_env=False).text
 
 
 def url(box: Box) -> str:

@@ -5,15 +5,17 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from gpubox import lockfile, paths
 from gpubox.deploy import here
 from gpubox.facts.once import read
 from gpubox.facts.venv import PythonEnv, Venv
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.build import source_built
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.files import owned_files
 from gpubox.operations.venv import environment, installer
-from gpubox.stack import SourceBuild
+from gpubox.settings import lockfile
+from gpubox.settings.stack import SourceBuild
+from gpubox.support import paths
+from gpubox.support.owned_file import OwnedFile
 
 FOLDER, VENV = "/var/lib/gpubox/stacks/probe", "/opt/probe"
 

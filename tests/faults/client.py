@@ -6,7 +6,7 @@ from types import TracebackType
 
 import httpx
 
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 
 PATIENCE_S = 60
 """For one answer: with the whole burst of the readiness check before it, on a machine with two slow cores."""

@@ -7,7 +7,8 @@ import pytest
 import testinfra
 from testinfra.host import Host
 
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
 from gpubox.lab import lifecycle
 from tests.deploy import Run, converge
 from tests.faults import packages

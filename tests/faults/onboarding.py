@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gpubox import paths as checkout
 from gpubox.lab import lifecycle, network, paths, record
+from gpubox.support import paths as checkout
 
 NAME = "gpu02"
 ADDRESS = str(network.addresses()[NAME])

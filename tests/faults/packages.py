@@ -13,9 +13,9 @@ from typing import Any
 import testinfra
 from testinfra.host import Host
 
-from gpubox import paths
 from gpubox.inventory import load
 from gpubox.lab import lifecycle
+from gpubox.support import paths
 from tests.deploy import Run, changed
 from tests.ssh import spec
 

@@ -1,7 +1,7 @@
 """The steps that deal with packages alone, in the order of the deploy: what the tests of apt and the driver run."""
 
 from gpubox.deploy import here
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from tasks.alone import alone
 from tasks.apt import apt
 from tasks.base import base

@@ -9,7 +9,8 @@ import pytest
 import testinfra
 from testinfra.host import Host
 
-from gpubox import inventory, paths
+from gpubox import inventory
+from gpubox.support import paths
 from tests.deploy import Run, converge
 from tests.faults import onboarding
 from tests.faults.onboarding import NAME, onboard

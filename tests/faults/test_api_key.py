@@ -9,9 +9,10 @@ import httpx
 import pytest
 from testinfra.host import Host
 
-from gpubox import paths
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
 from gpubox.server.service import UNIT
+from gpubox.support import paths
 from tests.deploy import converge
 from tests.faults.test_releases import state
 from tests.faults.workshop import Workshop

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 from testinfra.host import Host
 
-from gpubox import paths
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
 from gpubox.server.service import ENVIRONMENT_PATH, UNIT, UNIT_PATH
+from gpubox.support import paths
 from tests.deploy import Run
 
 DAMAGES = {

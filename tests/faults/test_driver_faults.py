@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpubox import driver
+from gpubox.driver import packages as driver
 from gpubox.lab import driver_run
 from tests.faults.packages import LABS_CARD, OLD_CARD, PackageBox, differences, errors
 

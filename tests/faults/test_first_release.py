@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import pytest
 from testinfra.host import Host
 
-from gpubox.inventory import Box, Inventory
-from gpubox.server.handover import LAUNCHER
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
+from gpubox.remote.handover import LAUNCHER
 from gpubox.server.service import service_of
 from tests.faults import broken
 from tests.faults.client import Client

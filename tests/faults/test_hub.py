@@ -7,7 +7,8 @@ from threading import Thread
 import pytest
 from testinfra.host import Host
 
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
 from gpubox.server.service import UNIT
 from tests.faults.client import Client
 from tests.faults.workshop import Workshop

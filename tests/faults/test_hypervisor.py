@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from testinfra.host import Host
 
-from gpubox import paths
 from gpubox.hypervisor.nodes import CONTROL
 from gpubox.inventory import Inventory
 from gpubox.lab import hardware, lxc
 from gpubox.lab import paths as lab
+from gpubox.support import paths
 from tests.acceptance.test_devices import OPEN
 from tests.deploy import Run, converge
 

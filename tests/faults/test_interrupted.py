@@ -12,8 +12,9 @@ from collections.abc import Iterator
 import pytest
 from testinfra.host import Host
 
-from gpubox import paths
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
+from gpubox.support import paths
 from tests.faults.client import Client
 from tests.faults.test_releases import state
 from tests.faults.workshop import Workshop

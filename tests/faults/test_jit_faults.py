@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from testinfra.host import Host
 
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.lab import lifecycle
 from gpubox.server import jit
 from gpubox.server.service import UNIT, venv_of

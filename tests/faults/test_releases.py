@@ -12,7 +12,8 @@ import pytest
 from testinfra.host import Host
 
 from gpubox.facts import release
-from gpubox.inventory import Box, Inventory
+from gpubox.hosts import Box
+from gpubox.inventory import Inventory
 from gpubox.server.service import UNIT
 from tests.faults import broken
 from tests.faults.client import Client
@@ -186,7 +187,7 @@ def roll_back(profile: str, told: str, workshop: Workshop, box: Box, on_box: Hos
 
 
 def state(on_box: Host) -> dict[str, Any]:
-    """What gpubox.server.switch says of the box."""
+    """What gpubox.remote.switch says of the box."""
     return dict(json.loads(on_box.check_output("sh -c %s", release.look({"unit": UNIT}).get_raw_value())))
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from testinfra.host import Host
 
-from gpubox import paths
 from gpubox.lab import lxc
+from gpubox.support import paths
 from tests.faults.packages import DEFAULTS, NAME, PackageBox, errors
 
 SOURCE = paths.root() / "tests" / "cases" / "driver" / "sm120_probe"

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from gpubox import paths
-from gpubox.stack import Stack
+from gpubox.settings.stack import Stack
+from gpubox.support import paths
 from tests.deploy import Run, converge
 
 INVENTORY = """

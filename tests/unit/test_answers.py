@@ -5,8 +5,8 @@ import subprocess
 import pytest
 from pyinfra.api import StringCommand
 
-from gpubox.errors import CannotTellError
 from gpubox.facts.answers import Answer, answers, checked, script
+from gpubox.support.errors import CannotTellError
 
 
 @pytest.mark.pain("P79")

@@ -9,13 +9,13 @@ import pytest
 from pyinfra.api import FileUploadCommand
 from pyinfra.api.command import FunctionCommand
 
-from gpubox import paths
 from gpubox.apt import explain, judge, keys, sources
 from gpubox.apt.explain import Failure
 from gpubox.apt.sources import Conflict, Source
 from gpubox.facts.apt import AptFact, AptState, Holder
 from gpubox.facts.packages import Package
 from gpubox.operations import apt, packages
+from gpubox.support import paths
 from tests.unit.test_facts import printed
 
 CASES = paths.root() / "tests" / "cases" / "apt"

@@ -24,13 +24,13 @@ from typing_extensions import override
 from gpubox.bench import record as records
 from gpubox.bench import runner, sweep
 from gpubox.bench.fold import fold_file
-from gpubox.bench.onbox import secrets
-from gpubox.bench.onbox.plan import Plan
 from gpubox.bench.place import Place, here
 from gpubox.bench.record import Record
 from gpubox.bench.runner import Runner
 from gpubox.cli.bench import command
-from gpubox.errors import GpuboxError
+from gpubox.remote.bench import secrets
+from gpubox.remote.bench.plan import Plan
+from gpubox.support.errors import GpuboxError
 
 CASES = Path(__file__).parent.parent / "cases" / "bench"
 BENCH = ["--concurrency", "1,2", "--output-tokens", "4", "--repeat", "2", "--patience", "1"]
@@ -234,7 +234,7 @@ def test_wrong_words_are_explained(words: list[str], told: str, tmp_path: Path) 
 
 def test_the_runner_needs_nothing_but_python(tmp_path: Path) -> None:
     (tmp_path / "runner.zip").write_bytes(runner.archive())
-    names = [name for name in zipfile.ZipFile(BytesIO(runner.archive())).namelist() if "/onbox/" in name]
+    names = [name for name in zipfile.ZipFile(BytesIO(runner.archive())).namelist() if "/remote/bench/" in name]
     modules = [name.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for name in names]
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'runner.zip')!r}); import {', '.join(modules)}"
     subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)

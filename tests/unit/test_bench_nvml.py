@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpubox.bench.onbox.nvml import Cards
+from gpubox.remote.bench.nvml import Cards
 
 
 def nvml(**changes: Any) -> SimpleNamespace:

@@ -8,7 +8,7 @@ import pytest
 from gpubox.bench import flags, readers
 from gpubox.bench import record as records
 from gpubox.bench.record import Latency, Record
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 CASES = Path(__file__).parent.parent / "cases" / "bench"
 

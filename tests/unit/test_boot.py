@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.hypervisor.boot import CMDLINE_FILE, GRUB_FILE, BootFiles, Change, change, loaders, missing, with_words
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 UEFI = """Re-executing '/usr/sbin/proxmox-boot-tool' in new private mount namespace..
 System currently booted with uefi

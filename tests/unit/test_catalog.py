@@ -7,10 +7,10 @@ import pytest
 
 from gpubox import catalog
 from gpubox.catalog import extract, release
-from gpubox.catalog.versions import at_least, key
 from gpubox.catalog.wheel import Wheel, fetch
-from gpubox.errors import GpuboxError
 from gpubox.server import patches
+from gpubox.support.errors import GpuboxError
+from gpubox.support.versions import at_least, key
 
 # Independently read off the releases by people; gates by name of the file that holds them.
 GATES = {

@@ -9,7 +9,7 @@ from gpubox.catalog import extract
 from gpubox.catalog.arguments import Arguments
 from gpubox.catalog.release import Flag
 from gpubox.catalog.wheel import Wheel
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 METADATA = """Metadata-Version: 2.1
 Name: sglang

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpubox import profile
+from gpubox.settings import profile
 
 BOX = """
 from gpubox.inventory import checked

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpubox.server import checks, checks_child, systemd
-from gpubox.server.checks import memory_findings, shard_fault
+from gpubox.remote import checks, checks_child
+from gpubox.remote.checks import memory_findings, shard_fault
+from gpubox.server import systemd
 
 
 def test_the_environment_is_read_as_systemd_reads_it() -> None:

@@ -7,9 +7,9 @@ from click.testing import CliRunner
 
 from gpubox.cli import releases
 from gpubox.cli.diff import changed_files, described
-from gpubox.errors import GpuboxError
 from gpubox.facts.release import Releases
 from gpubox.server import remote
+from gpubox.support.errors import GpuboxError
 
 ONE = {
     "digest": "aa11",

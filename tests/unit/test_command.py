@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpubox import profile, stack
-from gpubox.profile import FlagValue
 from gpubox.server.command import argv, environment, flags
+from gpubox.settings import profile, stack
+from gpubox.settings.profile import FlagValue
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gpubox.data import read_yaml, validated
-from gpubox.errors import GpuboxError
-from gpubox.profile import Profile
-from gpubox.settings import BoxSettings
+from gpubox.settings.host import BoxSettings
+from gpubox.settings.profile import Profile
+from gpubox.support.data import read_yaml, validated
+from gpubox.support.errors import GpuboxError
 
 PROFILE: dict[str, Any] = {"name": "x", "summary": "s", "stack": "s", "purpose": "latency", "flags": {}}
 

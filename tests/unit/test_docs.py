@@ -11,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 from typing_extensions import override
 
-from gpubox import inventory, paths, rules
+from gpubox import inventory, rules
 from gpubox.cli import main
 from gpubox.nccl.recipes import recipes
+from gpubox.support import paths
 
 ROOT = paths.root()
 WRITTEN = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").glob("*.md") if "Made by" not in p.read_text()[:40])]

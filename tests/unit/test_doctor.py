@@ -20,7 +20,7 @@ from gpubox.doctor.examine import Report
 from gpubox.doctor.look import Looks
 from gpubox.doctor.show import show
 from gpubox.facts.answers import Answer
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.rules.finding import Finding
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpubox import inventory, paths, rules
+from gpubox import inventory, rules
+from gpubox.support import paths
 
 
 @pytest.mark.parametrize("path", sorted((paths.root() / "inventory").glob("*.py")), ids=lambda p: p.name)

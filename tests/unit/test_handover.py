@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpubox.server import checks, handover
-from gpubox.server.handover import LAUNCHER
+from gpubox.remote import checks, handover
+from gpubox.remote.handover import LAUNCHER
 
 FLAGS = ["--model-path", "/m", "--port", "30000", "--sleep-on-idle"]
 BY_HAND = ["/root/v/bin/python3", "-u", "-m", LAUNCHER]
@@ -124,8 +124,8 @@ class Started:
         self.how: dict[str, Any] = {}
         monkeypatch.setattr(handover, "ENDED", folder / "ended.json")
         monkeypatch.setattr(handover, "LOG", folder / "log")
-        monkeypatch.setattr("gpubox.server.handover.subprocess.run", lambda words, **_: self.commands.append(words))
-        monkeypatch.setattr("gpubox.server.handover.subprocess.Popen", self._popen)
+        monkeypatch.setattr("gpubox.remote.handover.subprocess.run", lambda words, **_: self.commands.append(words))
+        monkeypatch.setattr("gpubox.remote.handover.subprocess.Popen", self._popen)
 
     def _popen(self, words: list[str], **how: Any) -> None:
         self.commands.append(words)

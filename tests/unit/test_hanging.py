@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from gpubox.hanging import hanging
+from gpubox.support.hanging_indent import hanging
 
 
 def printed(rows: list[tuple[str | Text, str]], encoding: str = "utf-8", terminal: bool = False, width: int = 0) -> str:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpubox.errors import GpuboxError
 from gpubox.hypervisor.cards import Card, Wanted, choose, pci, present, refuse_shared
+from gpubox.support.errors import GpuboxError
 
 
 def _information(address: str, minor: int, uuid: str) -> str:

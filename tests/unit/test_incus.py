@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gpubox.errors import CannotTellError, GpuboxError
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.incus import changes, unprivileged
 from gpubox.hypervisor.nodes import Node
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 CARDS = [Card("0000:01:00.0", "nvidia", 0, 0), Card("0000:c1:00.0", "nvidia", 1, 1)]
 CAP = Node("/dev/nvidia-caps/nvidia-cap1", 237, 1, 0o400)

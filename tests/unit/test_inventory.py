@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gpubox import inventory, paths
-from gpubox.errors import GpuboxError
+from gpubox import inventory
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 GOOD = """
 hypervisors = [("pve", {"ssh_hostname": "10.0.0.1"})]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpubox import profile, stack
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.operations.judged import judged, text
 from gpubox.rules.facts import BoxFacts, CardFact
-from gpubox.settings import BoxSettings
+from gpubox.settings import profile, stack
+from gpubox.settings.host import BoxSettings
 
 RTX = CardFact(
     name="NVIDIA RTX PRO 6000 Blackwell Server Edition", compute_capability="12.0", memory_mib=97887, power_limit_w=600

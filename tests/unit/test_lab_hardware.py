@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpubox.errors import GpuboxError
 from gpubox.lab import hardware
+from gpubox.support.errors import GpuboxError
 
 KERNEL = "Character devices:\n  1 mem\n 10 misc\n254 ndctl\n\nBlock devices:\n  7 loop\n253 zram\n"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gpubox.errors import GpuboxError
 from gpubox.lab import preflight
+from gpubox.support.errors import GpuboxError
 
 GOOD = preflight.Machine(
     root=True,

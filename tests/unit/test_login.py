@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gpubox.errors import GpuboxError
 from gpubox.onboard.login import login
+from gpubox.support.errors import GpuboxError
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpubox.errors import GpuboxError
 from gpubox.hypervisor.lxc_config import outside, stale_lines, with_passthrough
 from gpubox.hypervisor.nodes import Node
+from gpubox.support.errors import GpuboxError
 
 CARD = Node("/dev/nvidia0", 195, 0)
 UVM = Node("/dev/nvidia-uvm", 238, 0)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gpubox.errors import GpuboxError
 from gpubox.hypervisor.nodes import Node, needed, parse, wrong
-from gpubox.templates import render
+from gpubox.support.errors import GpuboxError
+from gpubox.support.templates import render
 
 FRONTEND = (
     "Character devices:\n  1 mem\n195 nvidia-frontend\n235 nvidia-caps\n238 nvidia-uvm\n\nBlock devices:\n238 loop\n"

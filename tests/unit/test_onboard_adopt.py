@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from gpubox import profile
-from gpubox.data import validated
-from gpubox.errors import GpuboxError
-from gpubox.onboard import adoption, onbox
+from gpubox.onboard import adoption
 from gpubox.onboard.state import Server
+from gpubox.remote import servers as onbox
 from gpubox.server import command
+from gpubox.settings import profile
+from gpubox.support.data import validated
+from gpubox.support.errors import GpuboxError
 
 LINE = (
     "--model lukealonso/GLM-5-NVFP4 --served-model-name glm-5 --reasoning-parser glm45 --tool-call-parser glm47 "

@@ -14,10 +14,10 @@ from gpubox import inventory
 from gpubox.cli import main, onboard
 from gpubox.cli._complete import hosts
 from gpubox.cli.doctor import command as doctor
-from gpubox.errors import GpuboxError
 from gpubox.onboard import probe
 from gpubox.onboard.plan import container_of
 from gpubox.onboard.state import Box, Container, Hypervisor, Server
+from gpubox.support.errors import GpuboxError
 from tests.unit import simulated
 
 Call = Callable[..., Result]

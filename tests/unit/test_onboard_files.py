@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from gpubox import inventory
-from gpubox.errors import GpuboxError
 from gpubox.onboard import files
+from gpubox.support.errors import GpuboxError
 
 BOX: tuple[str, dict[str, Any]] = (
     "gpu-z",

@@ -10,9 +10,9 @@ from pyinfra.api import Host, OperationError, State
 from pyinfra.api.command import FunctionCommand
 from pyinfra.context import ctx_state
 
-from gpubox import paths
-from gpubox.errors import CannotTellError
 from gpubox.operations import operation
+from gpubox.support import paths
+from gpubox.support.errors import CannotTellError
 
 ERRORS = [CannotTellError("it is frozen", "running", "wait"), OperationError("it is frozen\n  needed: running")]
 

@@ -1,7 +1,8 @@
 """Pages made from code and data are in step with them, and complete."""
 
-from gpubox import pages, paths
+from gpubox.pages import make as pages
 from gpubox.rules.registry import rules
+from gpubox.support import paths
 
 
 def test_pages_are_in_step() -> None:

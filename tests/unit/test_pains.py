@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gpubox import pains, paths
-from gpubox.errors import GpuboxError
+from gpubox.pages import known_issues as pains
 from gpubox.rules.registry import rules
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 MARKS = pains.marks(paths.root())
 

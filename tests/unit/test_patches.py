@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gpubox import paths
-from gpubox.errors import GpuboxError
+from gpubox.remote import patch as onbox
 from gpubox.server import patches
-from gpubox.server.patches import onbox
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 NAME = "flashinfer-cutlass-autotune"
 GATE = onbox.GATES[NAME]

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpubox.errors import CannotTellError
 from gpubox.facts.patches import PatchStates
 from gpubox.operations import patches
-from gpubox.server.patches.onbox import Found
+from gpubox.remote.patch import Found
+from gpubox.support.errors import CannotTellError
 
 NAME = "flashinfer-cutlass-autotune"
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from gpubox.server import probe
-from gpubox.server.probe import Arguments, Decision, Look, Progress, Unit, decide, judge_answer, long_prompt
+from gpubox.remote import probe
+from gpubox.remote.probe import Arguments, Decision, Look, Progress, Unit, decide, judge_answer, long_prompt
 
 RUNNING = Unit("active", "running", "success", 0, "0")
 ARGUMENTS = Arguments(

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gpubox import paths, profile, rules, stack
+from gpubox import rules
 from gpubox.cli.profiles import command as cli
-from gpubox.errors import GpuboxError
-from gpubox.inventory import Box
-from gpubox.profile import FlagValue
+from gpubox.hosts import Box
 from gpubox.server import command
-from gpubox.settings import BoxSettings
+from gpubox.settings import profile, stack
+from gpubox.settings.host import BoxSettings
+from gpubox.settings.profile import FlagValue
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 # Facts of the recorded runs, as literal text.
 RECORDED = {

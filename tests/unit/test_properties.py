@@ -17,16 +17,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from gpubox import inventory, profile, rules, stack
+from gpubox import inventory, rules
 from gpubox.catalog import release
-from gpubox.errors import GpuboxError
-from gpubox.inventory import Box
-from gpubox.profile import Profile
+from gpubox.hosts import Box
 from gpubox.rules import registry
 from gpubox.rules.facts import BoxFacts
 from gpubox.server import command, jit, systemd
-from gpubox.settings import BoxSettings, Cuda, Override
-from gpubox.templates import render
+from gpubox.settings import profile, stack
+from gpubox.settings.host import BoxSettings, Cuda, Override
+from gpubox.settings.profile import Profile
+from gpubox.support.errors import GpuboxError
+from gpubox.support.templates import render
 from tests.unit.test_systemd import read
 
 JUDGED = [  # the flags that rules do arithmetic with

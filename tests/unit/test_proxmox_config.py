@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpubox.errors import GpuboxError
 from gpubox.hypervisor.nodes import Node, needed
 from gpubox.hypervisor.proxmox_config import own_lines, unprivileged, with_devices
+from gpubox.support.errors import GpuboxError
 
 CASES = sorted((Path(__file__).parents[1] / "cases/proxmox").iterdir())
 NODES = needed("195 nvidia\n195 nvidiactl\n511 nvidia-uvm\n", [0, 1])

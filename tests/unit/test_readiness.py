@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gpubox.remote.probe import FIRST_PHASE, Arguments, Look, Progress, Unit, decide
 from gpubox.server import readiness
-from gpubox.server.probe import FIRST_PHASE, Arguments, Look, Progress, Unit, decide
 
 RECORDED = Path(__file__).parent.parent / "cases/verdict"
 RUNNING = Unit("active", "running", "success", 0, "0")

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from gpubox.server.release import HERE, Release, venv_digest
-from gpubox.stack import SourceBuild
+from gpubox.settings.stack import SourceBuild
 
 RELEASE = Release(
     argv=["/var/lib/gpubox/venvs/v/bin/python3", "-m", "sglang.launch_server"],

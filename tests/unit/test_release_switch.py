@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from gpubox.server import switch
+from gpubox.remote import switch
+from gpubox.remote.switch import Arguments, RefusedError, SystemdError
 from gpubox.server.release import HERE, Release
-from gpubox.server.switch import Arguments, RefusedError, SystemdError
 
 UNIT = "sglang.service"
 
@@ -88,7 +88,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     for name in ("units", "proc", "releases", "venvs"):
         (tmp_path / name).mkdir()
     systemd = Systemd(tmp_path)
-    monkeypatch.setattr("gpubox.server.switch.subprocess.run", systemd)
+    monkeypatch.setattr("gpubox.remote.switch.subprocess.run", systemd)
     return Box(tmp_path, systemd)
 
 
@@ -305,7 +305,7 @@ def test_orphans_of_the_unit_are_ended_and_no_others(box: Box, monkeypatch: pyte
         killed.append(pid)
         (box.root / f"proc/{pid}/cgroup").unlink()
 
-    monkeypatch.setattr("gpubox.server.switch.os.kill", kill)
+    monkeypatch.setattr("gpubox.remote.switch.os.kill", kill)
     box.serve("one")
     assert sorted(killed) == [7, 8]
 
@@ -403,7 +403,7 @@ def test_a_run_killed_at_any_line_is_finished_by_the_next(
         for folder in ("units", "proc", "releases", "venvs"):
             (root / folder).mkdir(parents=True)
         box = Box(root, Systemd(root))
-        monkeypatch.setattr("gpubox.server.switch.subprocess.run", box.systemd)
+        monkeypatch.setattr("gpubox.remote.switch.subprocess.run", box.systemd)
         served = [box.serve("a"), box.serve("b")]
         new = box.made("new")
         more = killed_at(step, partial(ACTS[name], box, new))

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 import yaml
 
-from gpubox import profile, stack
 from gpubox.catalog import release
-from gpubox.inventory import Box
-from gpubox.profile import Profile
+from gpubox.hosts import Box
 from gpubox.rules.context import Context
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Told, UnknownError
 from gpubox.rules.registry import rules
-from gpubox.settings import BoxSettings
-from gpubox.stack import Stack
+from gpubox.settings import profile, stack
+from gpubox.settings.host import BoxSettings
+from gpubox.settings.profile import Profile
+from gpubox.settings.stack import Stack
 
 CASES = Path(__file__).parent.parent / "cases" / "rules"
 LACK: dict[str, dict[str, Any]] = {

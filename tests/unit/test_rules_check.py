@@ -12,12 +12,14 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from gpubox import paths, profile, rules, stack
+from gpubox import rules
 from gpubox.cli.check import command as cli
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Finding, Severity
-from gpubox.settings import BoxSettings, Override
+from gpubox.settings import profile, stack
+from gpubox.settings.host import BoxSettings, Override
+from gpubox.support import paths
 
 REASON = "kept for the comparison"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gpubox import profile, stack
-from gpubox.inventory import Box
+from gpubox.hosts import Box
 from gpubox.server.service import Service, service_of
-from gpubox.settings import BoxSettings
+from gpubox.settings import profile, stack
+from gpubox.settings.host import BoxSettings
 
 KEY = "hush-hush"
 

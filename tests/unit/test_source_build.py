@@ -9,11 +9,11 @@ import pytest
 from pyinfra.api import FileUploadCommand
 from pyinfra.api.command import FileDownloadCommand, FunctionCommand
 
-from gpubox import source_build
+from gpubox.cuda import source_build
 from gpubox.facts.build import BuildFact, BuildState, cores, memory
 from gpubox.facts.venv import Venv
 from gpubox.operations import build as operations
-from gpubox.stack import SourceBuild
+from gpubox.settings.stack import SourceBuild
 from tests.unit.test_facts import printed
 
 GIB = 1 << 30

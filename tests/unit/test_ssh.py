@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpubox import ssh
-from gpubox.errors import CannotTellError
+from gpubox.support import ssh
+from gpubox.support.errors import CannotTellError
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gpubox import paths, stack
 from gpubox.cli import lock
-from gpubox.errors import GpuboxError
+from gpubox.settings import stack
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 
 @pytest.mark.parametrize("name", stack.names())

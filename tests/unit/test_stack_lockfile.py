@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpubox.errors import GpuboxError
-from gpubox.lockfile import Pin, parse, stamp
+from gpubox.settings.lockfile import Pin, parse, stamp
+from gpubox.support.errors import GpuboxError
 
 A, B = "a" * 64, "b" * 64
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpubox.errors import GpuboxError
 from gpubox.server.systemd import environment_file, exec_line
+from gpubox.support.errors import GpuboxError
 
 PRINTABLE = st.text(st.characters(min_codepoint=32, exclude_characters="\x7f", exclude_categories=["Cs"]))
 UNESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n", "\\t": "\t", "\\r": "\r", "%%": "%", "$$": "$"}

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpubox.errors import CannotTellError
 from gpubox.nccl.choose import Choice, choose, differing, in_use
 from gpubox.nccl.levels import rank
 from gpubox.nccl.recipes import fitting, recipes
 from gpubox.nccl.topology import Matrix, parse, worst
-from gpubox.profile import FlagValue
+from gpubox.settings.profile import FlagValue
+from gpubox.support.errors import CannotTellError
 
 CASES = Path(__file__).parent.parent / "cases" / "topology"
 

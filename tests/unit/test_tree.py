@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, StrictUndefined
 
-from gpubox import paths, templates
+from gpubox.support import paths, templates
 
 ROOT = paths.root()
 PRODUCT = [p for p in sorted((ROOT / "gpubox").rglob("*.py")) if "lab" not in p.relative_to(ROOT / "gpubox").parts]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpubox.errors import CannotTellError
-from gpubox.facts import venv_state
 from gpubox.facts.venv import PythonEnv, Venv, parse
+from gpubox.remote import venv_state
+from gpubox.support.errors import CannotTellError
 from tests.unit.test_facts import printed
 
 IDNA, TORCH = "idna-3.20.dist-info", "nvidia_ml_py-13.0+cpu.dist-info"

@@ -3,7 +3,7 @@
 import pytest
 
 from gpubox.operations.watch import said
-from gpubox.server.watch import summary
+from gpubox.remote.watch import summary
 
 GOOD, BAD = True, False
 

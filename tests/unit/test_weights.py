@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from gpubox import paths
-from gpubox.server import weights
+from gpubox.remote import weights
+from gpubox.support import paths
 
 HUB = "1.33.0"  # as in the practice machine's lock
 REPOSITORY, COMMIT = "maker/model", "a" * 40

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pyinfra.api import StringCommand
 
-from gpubox.errors import CannotTellError
 from gpubox.facts.weights import Weights
 from gpubox.operations import weights
-from gpubox.server.weights import Arguments
+from gpubox.remote.weights import Arguments
+from gpubox.support.errors import CannotTellError
 
 ARGUMENTS = Arguments("maker/it's", "a" * 40, cache="/nowhere")
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpubox import paths, wheels
-from gpubox.errors import GpuboxError
+from gpubox.settings import wheels
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 PACKAGE = paths.root() / "gpubox" / "lab" / "torch_cpu_platform"
 

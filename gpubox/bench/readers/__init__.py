@@ -8,7 +8,7 @@ from gpubox.bench import record as records
 from gpubox.bench.fold import fold_file
 from gpubox.bench.readers import serverlog, serving
 from gpubox.bench.record import Record, Row, Server
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 _ACCEPTED = (
     "a record or folder of gpubox, an SGLang server log (with its `server_args=` line), or what bench_serving wrote "

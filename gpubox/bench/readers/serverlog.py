@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from gpubox.bench.onbox import secrets
 from gpubox.bench.record import Server
+from gpubox.remote.bench import secrets
 
 _OPENERS, _CLOSERS = "([{", ")]}"
 _START = re.compile(r"server_args=(?:ServerArgs\(|\{)")

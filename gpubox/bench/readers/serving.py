@@ -5,10 +5,10 @@ import json
 import re
 from typing import Any
 
-from gpubox.bench.onbox import secrets
-from gpubox.bench.onbox.row import row_of
 from gpubox.bench.record import Row, Server
-from gpubox.data import validated
+from gpubox.remote.bench import secrets
+from gpubox.remote.bench.row import row_of
+from gpubox.support.data import validated
 
 _TABLE = "Serving Benchmark Result"
 _LINE = re.compile(r"^(?P<name>[A-Z][^:\n]*?):\s+(?P<value>[\d.,]+|inf|not set|\S+)\s*$", re.MULTILINE)

@@ -14,7 +14,7 @@ from gpubox.bench.compare import Comparison, compare
 from gpubox.bench.differences import cards, differences, version
 from gpubox.bench.record import Record, Row
 from gpubox.bench.report import charts
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 FEW = 8
 """Runs in one page at most: more lines in a chart than that cannot be told apart."""

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from gpubox.catalog.versions import at_least
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
+from gpubox.support.versions import at_least
 
 _RESERVED = ("CUDA_HOME", "CUDA_PATH", "PATH")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -8,12 +8,12 @@ from functools import partial
 
 from gpubox.catalog import release
 from gpubox.catalog.release import Flag
-from gpubox.errors import GpuboxError
-from gpubox.profile import FlagValue
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
 from gpubox.server import command, systemd
+from gpubox.settings.profile import FlagValue
+from gpubox.support.errors import GpuboxError
 
 _WHEELS = "read in the wheel of the release (gpubox/catalog/releases)"
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")

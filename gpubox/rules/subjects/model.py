@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpubox.catalog.versions import at_least
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
+from gpubox.support.versions import at_least
 
 
 @rule(

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpubox.catalog.versions import at_least
 from gpubox.rules.context import Context
 from gpubox.rules.finding import CATALOGUE, Severity, Told
 from gpubox.rules.registry import rule
+from gpubox.support.versions import at_least
 
 CUTLASS = "flashinfer_cutlass"
 AUTOTUNE_PATCH = "flashinfer-cutlass-autotune"  # as gpubox.server.patches names it; importing that costs half a second

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pyinfra.api import QuoteString, StringCommand
 
-from gpubox.errors import GpuboxError
-from gpubox.server.patches import onbox
+from gpubox.remote import patch as onbox
+from gpubox.support.errors import GpuboxError
 
 
 def names() -> list[str]:

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from gpubox import secret
-from gpubox.errors import GpuboxError
+from gpubox.support import secret_files
+from gpubox.support.errors import GpuboxError
 
 
 def test_the_secret(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("hush-hush\n")
     file.chmod(0o600)
-    assert secret.read(str(file), "api_key_file") == "hush-hush"
+    assert secret_files.read(str(file), "api_key_file") == "hush-hush"
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,6 @@ def test_what_is_refused(tmp_path: Path, text: str | None, mode: int, told: str)
         file.write_text(text)
         file.chmod(mode)
     with pytest.raises(GpuboxError, match=told) as caught:
-        secret.read(str(file), "gpu01: api_key_file")
+        secret_files.read(str(file), "gpu01: api_key_file")
     assert "gpu01: api_key_file" in caught.value.message
     assert "hush-hush" not in caught.value.message

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from gpubox import paths
-from gpubox.data import Model, named, read_yaml
-from gpubox.errors import GpuboxError
+from gpubox.support import paths
+from gpubox.support.data import Model, named, read_yaml
+from gpubox.support.errors import GpuboxError
 
 FlagValue = bool | int | float | str | list[str | int | float] | None
 

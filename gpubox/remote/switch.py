@@ -94,7 +94,7 @@ def verified(arguments: Arguments) -> None:
     if _target(arguments.link("current")) != arguments.digest:
         raise RefusedError(f"{arguments.digest} is not the current release")
     _write(_mark(arguments, arguments.digest, "verified"), datetime.now(UTC).isoformat().encode(), 0o600)
-    for name in ("ended.json", "ended.log"):  # of gpubox.server.handover: nobody goes back to that server any more
+    for name in ("ended.json", "ended.log"):  # of gpubox.remote.handover: nobody goes back to that server any more
         (Path(arguments.root) / name).unlink(missing_ok=True)
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpubox.bench.onbox import probe
-from gpubox.bench.onbox.events import STOPPING, check_interrupted
-from gpubox.bench.onbox.nvml import Cards
-from gpubox.bench.onbox.plan import Plan, Point
-from gpubox.bench.onbox.row import row_of
-from gpubox.bench.onbox.server import Server
+from gpubox.remote.bench import probe
+from gpubox.remote.bench.events import STOPPING, check_interrupted
+from gpubox.remote.bench.nvml import Cards
+from gpubox.remote.bench.plan import Plan, Point
+from gpubox.remote.bench.row import row_of
+from gpubox.remote.bench.server import Server
 
 MODULE = "sglang.bench_serving"
 _POLL_S, _ALIVE_S = 0.1, 5.0

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpubox import paths
+from gpubox.support import paths
 
 GIB_A_JOB = 4
 """GiB that one nvcc of flash-attn takes (https://github.com/Dao-AILab/flash-attention/issues/945)."""

@@ -1,6 +1,6 @@
 """What only the release's own Python can say: imports, the command line, the model's configuration. One file.
 
-Run by gpubox/server/checks.py with the venv's python and the service's environment; a JSON object on stdin (argv,
+Run by gpubox/remote/checks.py with the venv's python and the service's environment; a JSON object on stdin (argv,
 device, model, revision), one JSON line at the end of stdout: `findings`, and `arguments` as SGLang understood them.
 """
 

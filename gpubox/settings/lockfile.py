@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 _PIN = re.compile(
     r"(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)==(?P<version>[a-z0-9][a-z0-9.+!]*)((?: --hash=sha256:[0-9a-f]{64})+)"

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gpubox.bench.onbox import http
-from gpubox.bench.onbox.plan import Plan
-from gpubox.server.probe import judge_answer
+from gpubox.remote.bench import http
+from gpubox.remote.bench.plan import Plan
+from gpubox.remote.probe import judge_answer
 
 RANDOM_WEIGHTS = "dummy"
 SILENCE_S = 10.0

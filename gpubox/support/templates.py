@@ -4,7 +4,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from gpubox import paths
+from gpubox.support import paths
 
 
 def render(name: str, **values: Any) -> str:

@@ -24,7 +24,7 @@ OURS = ("api-key", "config", "revision")
 """Flags that gpubox gives in its own way: they may differ."""
 END_S = 60.0
 ENDED = Path("/var/lib/gpubox/ended.json")
-"""How the server that was ended was started; gone once a release has answered (gpubox.server.switch)."""
+"""How the server that was ended was started; gone once a release has answered (gpubox.remote.switch)."""
 LOG = Path("/var/lib/gpubox/ended.log")
 """What it says when it was started again."""
 PROC = Path("/proc")

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpubox.bench.onbox import http, machine, probe, secrets
-from gpubox.bench.onbox.events import STOPPING, Events, Stop, check_interrupted, stop_on_signal
-from gpubox.bench.onbox.nvml import Cards
-from gpubox.bench.onbox.plan import Plan, Point, points, warm_up
-from gpubox.bench.onbox.point import MODULE, measure
-from gpubox.bench.onbox.server import CURRENT, Server, server_of, wait_until_ready
+from gpubox.remote.bench import http, machine, probe, secrets
+from gpubox.remote.bench.events import STOPPING, Events, Stop, check_interrupted, stop_on_signal
+from gpubox.remote.bench.nvml import Cards
+from gpubox.remote.bench.plan import Plan, Point, points, warm_up
+from gpubox.remote.bench.point import MODULE, measure
+from gpubox.remote.bench.server import CURRENT, Server, server_of, wait_until_ready
 
 FREE_MIB, ALMOST_NONE_MIB = 200, 5
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 def root() -> Path:
     """The checkout: the folder that holds deploy.py. GPUBOX_ROOT overrides it."""
-    return Path(os.environ.get("GPUBOX_ROOT") or Path(__file__).resolve().parent.parent)
+    return Path(os.environ.get("GPUBOX_ROOT") or Path(__file__).resolve().parents[2])
 
 
 def profiles() -> Path:

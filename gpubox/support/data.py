@@ -7,8 +7,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import override
 
-from gpubox import mistakes
-from gpubox.errors import GpuboxError
+from gpubox.support import validation_errors as mistakes
+from gpubox.support.errors import GpuboxError
 
 
 class Model(BaseModel):

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpubox.errors import CannotTellError, GpuboxError
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 CONNECT_TIMEOUT_S = 10
 _UNREACHED = 255

@@ -9,7 +9,7 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
 
 _DAY_ONE = (1980, 1, 1, 0, 0, 0)
 

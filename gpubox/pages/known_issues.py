@@ -14,10 +14,10 @@ from typing import Any
 
 from pydantic import Field
 
-from gpubox import paths
-from gpubox.data import Model, read_yaml, validated
-from gpubox.errors import GpuboxError
 from gpubox.rules.registry import Rule, rules
+from gpubox.support import paths
+from gpubox.support.data import Model, read_yaml, validated
+from gpubox.support.errors import GpuboxError
 
 KINDS = {"faults": "practice machine", "acceptance": "asked of the host", "unit": "table"}
 """Folder below tests/ -> how its tests show what they show."""
@@ -60,7 +60,7 @@ class Mark:
 @cache
 def subjects() -> dict[str, dict[str, Pain]]:
     """Subject -> id -> problem, as they stand in the file. Errors name the key that cannot be used."""
-    path = Path(__file__).parent / "catalog" / "pains.yaml"
+    path = Path(__file__).parent.parent / "catalog" / "pains.yaml"
     raw: dict[str, Any] = {"subjects": read_yaml(path)}
     return validated(Pains, raw, path.name).subjects
 

@@ -2,20 +2,7 @@
 
 from pathlib import Path
 
-from gpubox.errors import GpuboxError
-from gpubox.inventory import Box
-
-
-def api_key(box: Box) -> str | None:
-    """What the box's server asks its clients for; None: nothing. Errors as for `read`."""
-    path = box.settings.api_key_file
-    return None if path is None else read(path, f"{box.name}: api_key_file")
-
-
-def authorization(box: Box) -> dict[str, str]:
-    """The HTTP headers that a client of the box's server needs. Errors as for `read`."""
-    key = api_key(box)
-    return {} if key is None else {"Authorization": f"Bearer {key}"}
+from gpubox.support.errors import GpuboxError
 
 
 def read(path: str, setting: str) -> str:

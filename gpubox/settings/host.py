@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gpubox.data import Model
+from gpubox.support.data import Model
 
 Version = Annotated[str, Field(pattern=r"^\d+\.\d+$")]
 """A toolkit, as `13.1`: major and minor, never `latest` (P24)."""

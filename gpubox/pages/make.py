@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from gpubox import pains, profile, settings, stack
 from gpubox.catalog import release
 from gpubox.catalog.release import Flag, Release
+from gpubox.pages import known_issues as pains
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.registry import Rule, rules
 from gpubox.server import verdict_page
+from gpubox.settings import host as settings
+from gpubox.settings import profile, stack
 
 _MADE = "<!-- Made by `gpubox docs`; do not edit. -->\n"
 _TREES: list[tuple[str, type[BaseModel]]] = [

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from gpubox.catalog.versions import at_least
-from gpubox.errors import GpuboxError
+from gpubox.support.errors import GpuboxError
+from gpubox.support.versions import at_least
 
 KEYRING_PACKAGE = "cuda-keyring"
 KEYRING_DEB = "cuda-keyring_1.1-1_all.deb"

@@ -1,7 +1,7 @@
 """Look at a release on the box before it is switched to, with the old one still serving. One file, standard library.
 
 Run as root: `python3 -I -c SCRIPT`, one JSON object on stdin (`Arguments`). The parts that need SGLang run in one child
-with the release's own python and environment (gpubox/server/checks_child.py, whose text is an argument). Prints one
+with the release's own python and environment (gpubox/remote/checks_child.py, whose text is an argument). Prints one
 JSON object: `findings` (each with `check`, `found`, `todo`) and `took_s`. Nothing is changed, no card is used.
 Exit codes: 0 nothing found, 1 findings, 2 could not tell (why: on stderr).
 """

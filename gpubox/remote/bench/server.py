@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from gpubox.bench.onbox import http, secrets
-from gpubox.bench.onbox.events import Stop, check_interrupted
-from gpubox.bench.onbox.plan import Plan
+from gpubox.remote.bench import http, secrets
+from gpubox.remote.bench.events import Stop, check_interrupted
+from gpubox.remote.bench.plan import Plan
 
 CURRENT = Path("/var/lib/gpubox/current")
 """Link to the release that gpubox's own service runs from."""

@@ -6,9 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from gpubox import lockfile, paths, wheels
-from gpubox.data import Model, named, read_yaml
-from gpubox.errors import GpuboxError
+from gpubox.settings import lockfile, wheels
+from gpubox.support import paths
+from gpubox.support.data import Model, named, read_yaml
+from gpubox.support.errors import GpuboxError
 
 LOCAL_LOCK = "local.lock"
 """Beside the locks of a stack with local packages: the hashes of their wheels."""

@@ -1,0 +1,1 @@
+"""CUDA's packages, and what is compiled on a box."""

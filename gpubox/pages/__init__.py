@@ -1,0 +1,1 @@
+"""Pages below docs/ that are made from code and data."""
