@@ -62,7 +62,7 @@ missing() {
 install_them() {
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -q || true # a broken foreign source must not stop what the others can give
-    apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
+    apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" || return 1
     case " $* " in *" lxc "*) # Debian's lxc starts a bridge of its own, which nobody asked for
         if [ -d /run/systemd/system ]; then systemctl disable --now lxc-net.service; fi ;;
     esac
