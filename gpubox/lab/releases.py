@@ -34,7 +34,7 @@ apt-get install -y --no-install-recommends gcc make libc6-dev libssl-dev zlib1g-
 mkdir /tmp/python
 cd /tmp/python
 apt-get source --download-only python3.11
-tar xf python3.11_*.orig.tar.xz --strip-components=1
+tar xf python3.11_*.orig.tar.[gx]z --strip-components=1
 ./configure --quiet --without-ensurepip --disable-test-modules
 make --quiet -j2
 make --quiet altinstall
