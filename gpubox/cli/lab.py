@@ -11,10 +11,15 @@ from rich.table import Table
 from gpubox.lab import hardware, lifecycle, network
 from gpubox.lab.releases import RELEASES
 
+_SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
 
 @click.group()
 def command() -> None:
     """Practice machine: hypervisor and GPU boxes are real LXC containers; only the GPU is a stand-in (needs root)."""
+    # who became root through plain `su` has a user's PATH, without Debian's folders of root's programs
+    known = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join([*known, *(folder for folder in _SBIN if folder not in known)])
 
 
 @command.command()

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from gpubox.cli.lab import command
 from gpubox.lab import paths
 
 TOOLS = ("sh", "cat", "sort", "grep", "echo", "dirname")
@@ -119,3 +121,18 @@ def test_another_word_is_an_error(machine: Machine, words: list[str]) -> None:
     done = machine.ask(*words)
     assert done.returncode == 2
     assert "one of: venv, unit, lab, demo, test" in done.stderr
+
+
+@pytest.mark.parametrize("path", ["/usr/bin:/bin", "/usr/sbin:/usr/bin:/sbin:/bin", None])
+def test_programs_of_root_are_found_whoever_became_root(
+    path: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUBOX_LAB_DIR", str(tmp_path))
+    if path is None:
+        monkeypatch.delenv("PATH")
+    else:
+        monkeypatch.setenv("PATH", path)
+    CliRunner().invoke(command, ["status"])
+    found = os.environ["PATH"].split(":")
+    assert {"/usr/sbin", "/sbin"} <= set(found)
+    assert len(found) == len(set(found))
