@@ -37,10 +37,11 @@ demo: have-demo lab-up ## from nothing to an answering SGLang on the practice ma
 	$(BIN)/pyinfra -y inventory/lxc.py deploy.py
 	$(BIN)/gpubox ask gpu01
 
-lint: venv ## ruff, mypy --strict, templates
+lint: venv ## ruff, mypy --strict, templates, the oldest Python of a box
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/vermin --quiet --no-tips --violations --target=3.9- gpubox/remote
 
 unit: have-unit venv ## tests that need no host
 	$(BIN)/pytest tests/unit --no-skips
