@@ -131,8 +131,9 @@ def changed_lines(before: str, after: str) -> list[str]:
 
 
 def stale_entries(text: str, present: Mapping[str, Node]) -> list[str]:
-    """Entries of NVIDIA devices of the person's own that the hypervisor does not have: with one of them Proxmox starts no container
-    (PVE::LXC::Tools::get_device_mode_and_rdev).
+    """A person's own entries of NVIDIA devices that the hypervisor does not have.
+
+    With one of them Proxmox does not start the container (PVE::LXC::Tools::get_device_mode_and_rdev).
 
     + present: the NVIDIA nodes that are there
     """
