@@ -39,6 +39,9 @@ class Card(Model):
     """Smallest driver that knows it."""
     open_module: bool
     """Only NVIDIA's open kernel module drives it."""
+    nvlink: bool = False
+    """All cards of one machine are linked with each other by NVLink, as SGLang's custom all-reduce asks for more than two
+    of them; a bridge between pairs is not that."""
     sources: list[str] = Field(min_length=1)
 
     @property

@@ -19,9 +19,12 @@ import sys
 import time
 from pathlib import Path
 
+from gpubox.remote import config_file
+from gpubox.remote.launchers import launch
+
 LAUNCHER = "sglang.launch_server"
-OURS = ("api-key", "config", "revision")
-"""Flags that gpubox gives in its own way: they may differ."""
+OURS = ("api-key", "config", "revision", "admin-api-key", "ssl-keyfile-password", "watermark-key")
+"""Flags that gpubox gives in its own way, or has no place for: they may differ."""
 END_S = 60.0
 ENDED = Path("/var/lib/gpubox/ended.json")
 """How the server that was ended was started; gone once a release has answered (gpubox.remote.switch)."""
@@ -51,7 +54,7 @@ def look(flags: list[str], unit: str) -> dict:  # type: ignore[type-arg]  # plai
     """The server with these flags outside of the unit."""
     wanted = settings(flags)
     for pid in sorted(int(path.name) for path in PROC.iterdir() if path.name.isdigit()):
-        words = server_words(_words(pid))
+        words = server_words(pid)
         if words is None or not _is_seen_here(pid):
             continue
         if settings(words) == wanted and unit not in (services := _services(pid)):
@@ -73,15 +76,30 @@ def settings(words: list[str]) -> dict[str, list[str]]:
     return {name: values for name, values in found.items() if not _is_ours(name)}
 
 
-def server_words(argv: list[str]) -> "list[str] | None":
-    """What stands after the launcher; None: this is no SGLang."""
-    if LAUNCHER in argv and argv[argv.index(LAUNCHER) - 1] == "-m" and "python" in argv[0]:
-        return argv[argv.index(LAUNCHER) + 1 :]
-    at = argv.index("serve", 2) if "serve" in argv[2:] else 0
-    if at and argv[at - 1].rpartition("/")[2] == "sglang":
-        words = argv[at + 1 :]
-        return ["--model-path", *words] if words and not words[0].startswith("-") else words
-    return None
+def server_words(pid: int) -> "list[str] | None":
+    """The flags of a server with their values, those of its file (`--config`) before its own; None: no SGLang."""
+    folder = _link(pid, "cwd")
+    found = launch(_words(pid), folder, _link(pid, "exe"))
+    if found is None or found.engine != "sglang":
+        return None
+    if "--config" not in found.words[:-1]:
+        return found.words
+    try:
+        items = config_file.read(Path(folder, found.words[found.words.index("--config") + 1]).read_text())
+    except (OSError, ValueError):
+        return found.words
+    return [*_as_words(items), *found.words]
+
+
+def _as_words(items: list) -> list[str]:  # type: ignore[type-arg]  # pairs of a name and what it says
+    words: list[str] = []
+    for name, value in items:
+        if value is False:
+            continue
+        words.append(f"--{name}")
+        if value is not True:
+            words += [str(one) for one in (value if isinstance(value, list) else [value])]
+    return words
 
 
 def remember(found: dict) -> None:  # type: ignore[type-arg]  # as above
@@ -163,6 +181,13 @@ def _words(pid: int) -> list[str]:
         return os.fsdecode((PROC / str(pid) / "cmdline").read_bytes()).split("\0")[:-1]
     except OSError:
         return []
+
+
+def _link(pid: int, name: str) -> str:
+    try:
+        return str((PROC / str(pid) / name).readlink())
+    except OSError:
+        return ""
 
 
 def _is_seen_here(pid: int) -> bool:

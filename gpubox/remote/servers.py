@@ -9,6 +9,9 @@ import pwd
 import re
 from pathlib import Path
 
+from gpubox.remote import bindings, config_file, interpreter
+from gpubox.remote.launchers import launch
+
 MASK = "@@secret@@"
 SECRET_FLAGS = ("api-key", "admin-api-key", "ssl-keyfile-password", "watermark-key")
 SECRET_VARIABLE = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)|(APIKEY|PASSWORD)$")
@@ -26,12 +29,17 @@ RELEVANT = re.compile(
 """What bears on a model server, even where every login here has it."""
 HELD = re.compile(r"(docker|libpod|containerd|crio)[-/:]([0-9a-f]{12})[0-9a-f]*")
 OF_A_USER = re.compile(r"/user@\d+\.service/(?:[^/\s]+/)*([^/\s]+\.service)$", re.M)
+PATH_FLAG = re.compile(r"(path|paths|template|file|folder|dir|config)$|^--model$")
 PROC = Path("/proc")
 
 
 def servers() -> list[dict[str, object]]:
     """One object a server, the launching process only."""
-    found = {pid: argv for pid in _pids() if _is_server(argv := _words(pid, "cmdline"))}
+    found = {}
+    for pid in _pids():
+        argv = _words(pid, "cmdline")
+        if _is_server(argv, _link(pid, "cwd"), _link(pid, "exe")):
+            found[pid] = argv
     return [_described(pid, argv) for pid, argv in found.items() if _parent(pid) not in found]
 
 
@@ -88,8 +96,10 @@ def _described(pid: str, argv: list[str]) -> dict[str, object]:
     variables, secret_variables, common = environment(pairs, dict(os.environ))
     everything = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     folder, groups = _link(pid, "cwd"), _text(pid, "cgroup")
-    venv = _venv(argv[0], folder, everything)
+    runs = interpreter.environment(pid, argv[0], folder, everything)
     cache, revision = _hub(argv, everything)
+    started = launch(words, folder, _link(pid, "exe"))
+    flags = started.words if started else words
     return {
         "pid": int(pid),
         "argv": words,
@@ -102,14 +112,29 @@ def _described(pid: str, argv: list[str]) -> dict[str, object]:
         "held": holder(groups, _link(pid, "ns/pid") == _link("self", "ns/pid")),
         "user": _user(pid),
         "folder": folder,
-        "relative": [word for word in words if _is_relative(word, folder)],
-        "venv": str(venv or ""),
-        "sglang": _version(venv, "sglang"),
-        "torch": _version(venv, "torch"),
+        "relative": _relative(flags, folder),
+        "venv": runs.prefix,
+        "sglang": interpreter.version(runs.sites, "sglang"),
+        "torch": interpreter.version(runs.sites, "torch"),
+        "source": interpreter.sources(runs.sites, everything, "sglang"),
         "release": everything.get("GPUBOX_RELEASE", ""),
         "cache": cache,
         "revision": revision,
+        "config": _config(flags, folder),
+        "process": bindings.bindings(pid),
     }
+
+
+def _config(words: list[str], folder: str) -> list[object] | None:
+    """What the file of `--config` says, as [name, value] pairs in its order; None: no such flag, or a file that cannot
+    be read here. SGLang reads it only where name and file are two words. Secrets are masked."""
+    if "--config" not in words[:-1]:
+        return None
+    try:
+        found = config_file.read(Path(folder, words[words.index("--config") + 1]).read_text())
+    except (OSError, ValueError):
+        return None
+    return [[name, MASK if _is_secret_flag(name) or _is_secret(name, str(value)) else value] for name, value in found]
 
 
 def _pids() -> list[str]:
@@ -123,14 +148,12 @@ def _words(pid: str, name: str) -> list[str]:
         return []
 
 
-def _is_server(argv: list[str]) -> bool:
-    if not argv or not os.path.basename(argv[0]).startswith("python"):  # noqa: PTH119 - a word, maybe no path
-        return False
-    after_m = argv[argv.index("-m") + 1] if "-m" in argv[:-1] else ""
-    if after_m in {"sglang.launch_server", "vllm.entrypoints.openai.api_server"}:
-        return True
-    before = argv[argv.index("serve") - 1] if "serve" in argv[2:] else ""
-    return before.rsplit("/", 1)[-1] in {"sglang", "vllm"}
+def _is_server(argv: list[str], folder: str = "", program: str = "") -> bool:
+    return launch(argv, folder, program) is not None
+
+
+def _is_secret_flag(name: str) -> bool:
+    return name.replace("_", "-") in SECRET_FLAGS
 
 
 def _parent(pid: str) -> str:
@@ -157,15 +180,6 @@ def _link(pid: str, name: str) -> str:
         return ""
 
 
-def _venv(program: str, folder: str, variables: dict[str, str]) -> "Path | None":
-    if "/" in program:
-        candidates = [Path(folder, program).parent.parent]
-    else:
-        path = variables.get("PATH", "").split(":")
-        candidates = [Path(part).parent for part in path if part and Path(part, program).exists()]
-    return next((venv for venv in candidates if (venv / "pyvenv.cfg").exists()), None)
-
-
 def _user(pid: str) -> str:
     """The name of whom it runs as; the number, where it has no name here."""
     try:
@@ -175,10 +189,26 @@ def _user(pid: str) -> str:
     return next((entry.pw_name for entry in pwd.getpwall() if entry.pw_uid == number), str(number))
 
 
-def _is_relative(word: str, folder: str) -> bool:
-    """A path that only means something in the server's working directory."""
+def _relative(words: list[str], folder: str) -> list[str]:
+    """Words that are paths seen from the server's working directory; what `--config` names was read there."""
+    found, name = [], ""
+    for word in words:
+        is_flag = word.startswith("--")
+        name = word.partition("=")[0] if is_flag else name
+        if name != "--config" and _is_relative(word, folder, bool(PATH_FLAG.search(name))):
+            found.append(word)
+    return found
+
+
+def _is_relative(word: str, folder: str, of_a_path: bool) -> bool:
+    """A path that only means something in the server's working directory; without a slash only where a path belongs."""
     value = word.partition("=")[2] if word.startswith("--") else word
-    return "/" in value and value[0] not in "/~{" and Path(folder, value).exists()
+    if not value or value[0] in "/~{" or not ("/" in value or of_a_path):
+        return False
+    try:
+        return Path(folder, value).exists()
+    except (OSError, ValueError):  # too long for a name: a text
+        return False
 
 
 def _hub(argv: list[str], variables: dict[str, str]) -> tuple[str, str]:
@@ -195,11 +225,6 @@ def _hub(argv: list[str], variables: dict[str, str]) -> tuple[str, str]:
 
 def _names_model(word: str) -> bool:
     return word.partition("=")[0] in {"--model", "--model-path"}
-
-
-def _version(venv: "Path | None", package: str) -> str:
-    found = venv.glob(f"lib/python*/site-packages/{package}-*.dist-info") if venv else ()
-    return next((p.name.removesuffix(".dist-info").partition("-")[2] for p in found), "")
 
 
 if __name__ == "__main__":

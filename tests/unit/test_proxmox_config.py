@@ -82,7 +82,8 @@ def test_a_new_major_changes_nothing_where_entries_are_by_path() -> None:
 
 
 def test_own_lines_and_privilege() -> None:
-    text = "unprivileged: 1\nlxc.mount.entry: /dev/nvidia0 dev/nvidia0 none bind\n\n[snap]\nlxc.mount.entry: /dev/nvidia1 x\n"
+    raw = "lxc.mount.entry: /dev/nvidia0 dev/nvidia0 none bind"
+    text = f"unprivileged: 1\n{raw}\n\n[snap]\nlxc.mount.entry: /dev/nvidia1 x\n"
     assert own_lines(text) == ["lxc.mount.entry: /dev/nvidia0 dev/nvidia0 none bind"]
     assert unprivileged(text)
     assert not unprivileged("arch: amd64\n\n[snap]\nunprivileged: 1\n")

@@ -67,6 +67,7 @@ def unknown(c: Context) -> Iterator[Told]:
     "https://github.com/local-inference-lab/rtx6kpro (without SGLANG_ENABLE_SPEC_V2 the model was loaded twice)",
     "read in the wheels: the variable is gone in newer releases",
     needs=("release", "model"),
+    refutable=True,
 )
 def mtp(c: Context) -> Iterator[Told]:
     """The variable where the release knows it; the layer in the checkpoint, or a draft model."""
