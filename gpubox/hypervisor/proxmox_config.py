@@ -121,13 +121,7 @@ def changed_lines(before: str, after: str) -> list[str]:
     """What is taken out of a configuration, or replaced, in words: no line is lost in silence."""
     left = Counter(before.splitlines()) - Counter(after.splitlines())
     new = {pair[0]: line for line in after.splitlines() if (pair := _pair(line))}
-    said = []
-    for line in left.elements():
-        pair = _pair(line)
-        instead = new.get(pair[0], "") if pair else ""
-        becomes = bool(pair) and instead != line and _path(pair[1]) == _path((_pair(instead) or ("", ""))[1])
-        said.append(f"'{line.strip()}' becomes '{instead}'" if becomes else f"'{line.strip()}' is taken out")
-    return said
+    return [_fate(line, new) for line in left.elements()]
 
 
 def stale_entries(text: str, present: Mapping[str, Node]) -> list[str]:
@@ -140,6 +134,16 @@ def stale_entries(text: str, present: Mapping[str, Node]) -> list[str]:
     parts = _parts(text)
     used = {**_kept(parts[0], _pending(parts)), **_pending(parts).values()}
     return [f"{key}: {value}" for key, value in _slots(used).items() if _is_absent(_path(value), present)]
+
+
+def _fate(line: str, new: Mapping[str, str]) -> str:
+    """What became of a line that is not there any more. `new`: key -> its line now."""
+    pair = _pair(line)
+    instead = new.get(pair[0], "") if pair else ""
+    becomes = _pair(instead)
+    if pair and becomes and _path(pair[1]) == _path(becomes[1]):
+        return f"'{line.strip()}' becomes '{instead}'"
+    return f"'{line.strip()}' is taken out"
 
 
 def _is_absent(path: str, present: Mapping[str, Node]) -> bool:

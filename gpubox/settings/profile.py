@@ -168,9 +168,7 @@ class Profile(Model):
         return str(self.flags.get("model-path") or self.flags.get("model") or "")
 
 
-def settings_digest(
-    flags: Mapping[str, FlagValue], environment: Mapping[str, str], python_args: Sequence[str]
-) -> str:
+def settings_digest(flags: Mapping[str, FlagValue], environment: Mapping[str, str], python_args: Sequence[str]) -> str:
     """What AdoptedFrom.settings compares; the order of the flags does not count."""
     told = {name: value for name, value in flags.items() if value is not None and value is not False}
     text = json.dumps([told, dict(environment), list(python_args)], sort_keys=True)

@@ -175,8 +175,8 @@ def kv_bytes(c: Context) -> int:
 
 def world_size(c: Context) -> int:
     """Cards that the flags ask for on one machine."""
-    sizes = (c.size(name) for name in ("tp-size", "pp-size", "dp-size", "nnodes"))
-    return parallel.cards(*sizes, attention_dp=c.on("enable-dp-attention"))
+    attention = c.on("enable-dp-attention")
+    return parallel.cards(c.size("tp-size"), c.size("pp-size"), c.size("dp-size"), c.size("nnodes"), attention)
 
 
 def graphs_off(c: Context) -> bool:
