@@ -40,8 +40,7 @@ class Card(Model):
     open_module: bool
     """Only NVIDIA's open kernel module drives it."""
     nvlink: bool = False
-    """All cards of one machine are linked with each other by NVLink, as SGLang's custom all-reduce asks for more than two
-    of them; a bridge between pairs is not that."""
+    """NVLink joins all cards of a machine, as SGLang's custom all-reduce asks for more than two; no bridge of pairs."""
     sources: list[str] = Field(min_length=1)
 
     @property

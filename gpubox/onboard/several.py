@@ -58,6 +58,8 @@ def _way(servers: Sequence[Server]) -> str:
 
 
 def _share(one: Server, other: Server) -> bool:
+    """Whether two servers have a card in common; where that cannot be told (numbers here, UUIDs there), they may."""
     if one.cards is None or other.cards is None:
         return True
-    return bool(one.cards & other.cards)
+    numbers = {card.isdigit() for card in one.cards | other.cards}
+    return len(numbers) > 1 or bool(one.cards & other.cards)
