@@ -124,8 +124,9 @@ def _nice(pid: str) -> str:
 def _scheduler(pid: str) -> dict[str, object]:
     try:
         kind = _SCHEDULERS.get(os.sched_getscheduler(int(pid)) & 0xFF)
-        priority = os.sched_getparam(int(pid)).sched_priority
-    except (OSError, ValueError, AttributeError):
+        real_time = kind in {"fifo", "rr"}
+        priority = os.sched_getparam(int(pid)).sched_priority if real_time else 0
+    except (OSError, ValueError):
         return {}
     if not kind:
         return {}

@@ -52,17 +52,27 @@ def version(sites: list[Path], package: str) -> str:
     return ""
 
 
-def sources(sites: list[Path], variables: dict[str, str], package: str) -> str:
-    """The folder of a package's sources where those run instead of an installed package; empty: none do."""
-    for entry in variables.get("PYTHONPATH", "").split(":"):
-        if entry and Path(entry, package, "__init__.py").is_file():
-            return entry
+def sources(sites: list[Path], folders: list[str], package: str) -> str:
+    """The folder of a package's sources where those run instead of an installed package; empty: none do.
+
+    + folders: what Python searches before its packages: the working directory of `-m`, and PYTHONPATH
+    """
+    for folder in folders:
+        if Path(folder, package, "__init__.py").is_file() and Path(folder) not in sites:
+            return folder
     for site in sites:
         for path in site.glob(f"{package}-*.dist-info/direct_url.json"):
             told = _json(path)
             if isinstance(told, dict) and dict(told.get("dir_info") or {}).get("editable"):
                 return str(told.get("url", "")).partition("file://")[2]
     return ""
+
+
+def searched_first(argv: list[str], folder: str, variables: dict[str, str]) -> list[str]:
+    """Folders that Python searches before its packages (python(1): sys.path)."""
+    here = [folder] if "-m" in argv else []
+    entries = variables.get("PYTHONPATH", "").split(":")
+    return [*here, *(str(Path(folder, entry)) for entry in entries if entry)]
 
 
 def _prefixes(program: str, exe: str, folder: str, variables: dict[str, str]) -> list[Path]:

@@ -116,7 +116,9 @@ def _described(pid: str, argv: list[str]) -> dict[str, object]:
         "venv": runs.prefix,
         "sglang": interpreter.version(runs.sites, "sglang"),
         "torch": interpreter.version(runs.sites, "torch"),
-        "source": interpreter.sources(runs.sites, everything, "sglang"),
+        "source": interpreter.sources(
+            runs.sites, interpreter.searched_first(argv, folder, everything), "sglang"
+        ),
         "release": everything.get("GPUBOX_RELEASE", ""),
         "cache": cache,
         "revision": revision,
