@@ -1,6 +1,7 @@
 """A model server that somebody started by hand as a profile: the same flags, the same environment, secrets apart."""
 
 import json
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -203,6 +204,10 @@ def _environment(server: Server, chosen: Stack) -> tuple[dict[str, str], list[st
         notes.append(f"CUDA_HOME {home} becomes {chosen.cuda_home_path}, the toolkit of the stack {chosen.name}")
     left_out = {*command.RESERVED, *jit.VARIABLES}
     kept = {name: given[name] for name in given if name not in left_out and not command.changes_code(name)}
+    for name in [name for name, value in kept.items() if value.startswith(("./", "../"))]:
+        whole = posixpath.normpath(f"{server.folder}/{kept[name]}")
+        notes.append(f"{name}={kept[name]} becomes {whole}: the service starts elsewhere")
+        kept[name] = whole
     return kept, notes
 
 

@@ -204,8 +204,13 @@ def _relative(words: list[str], folder: str) -> list[str]:
 
 def _is_relative(word: str, folder: str, of_a_path: bool) -> bool:
     """A path that only means something in the server's working directory; without a slash only where a path belongs."""
-    value = word.partition("=")[2] if word.startswith("--") else word
-    if not value or value[0] in "/~{" or not ("/" in value or of_a_path):
+    after = word.partition("=")[2]
+    values = [after] if word.startswith("--") else [word, after]  # as --lora-paths NAME=PATH
+    return any(_is_there(value, folder) for value in values if "/" in value or of_a_path)
+
+
+def _is_there(value: str, folder: str) -> bool:
+    if not value or value[0] in "/~{":
         return False
     try:
         return Path(folder, value).exists()
