@@ -3,10 +3,10 @@
 import json
 from dataclasses import dataclass
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import FactBase, StringCommand
 from typing_extensions import override
 
-from gpubox.support.joined import joined
+from gpubox.support import payload
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,5 @@ class HandoverFact(FactBase[Running]):
 
 def command(action: str, flags: list[str], unit: str, venv_link: str = "") -> StringCommand:
     """The shell command that does `action` of gpubox.remote.handover; nothing is left on the box."""
-    script = QuoteString(joined("handover", ("config_file", "launchers")))
-    given = QuoteString(json.dumps({"flags": flags, "unit": unit, "venv_link": venv_link}))
-    return StringCommand("printf %s", given, "| python3 -I -c", script, action)
+    given = {"flags": flags, "unit": unit, "venv_link": venv_link}
+    return StringCommand(payload.shell("handover", action, given=given))

@@ -12,7 +12,8 @@ import platform
 import re
 from pathlib import Path
 
-PROC = Path("/proc")
+from gpubox.remote import proc
+
 LIMITS = {
     "Max cpu time": "CPU",
     "Max file size": "FSIZE",
@@ -45,19 +46,23 @@ _NICE_FIELD = 16
 """Of /proc/PID/stat, counted behind the name."""
 
 
-def bindings(pid: str) -> dict[str, object]:
-    """Under the names of a profile's `process`, and `told`: what systemd has no words for."""
+def bindings(process: Path) -> dict[str, object]:
+    """Under the names of a profile's `process`, and `told`: what systemd has no words for.
+
+    + process: its folder below /proc
+    """
+    login = process.with_name("self")
     found: dict[str, object] = {}
-    if (cpus := _allowed(pid)) != _allowed("self"):
+    if (cpus := _allowed(process)) != _allowed(login):
         found["cpus"] = cpus
-    found.update(_memory(pid))
-    if (nice := _nice(pid)) != _nice("self"):
-        found["nice"] = int(nice)
-    if (score := _text(pid, "oom_score_adj").strip()) != _text("self", "oom_score_adj").strip():
-        found["oom_score_adjust"] = int(score or "0")
-    found.update(_scheduler(pid))
-    found.update(_io(pid))
-    if limits := changed_limits(_text(pid, "limits"), _text("self", "limits")):
+    found.update(_memory(process))
+    if (nice := _nice(process)) != _nice(login):
+        found["nice"] = nice
+    if (score := _score(process)) != _score(login):
+        found["oom_score_adjust"] = score
+    found.update(_scheduler(process))
+    found.update(_io(process))
+    if limits := changed_limits(proc.text(process, "limits"), proc.text(login, "limits")):
         found["limits"] = limits
     return found
 
@@ -101,52 +106,49 @@ def _limits(text: str) -> dict[str, str]:
     return found
 
 
-def _allowed(pid: str) -> str:
-    found = re.search(r"^Cpus_allowed_list:\s*(\S+)", _text(pid, "status"), re.M)
+def _allowed(process: Path) -> str:
+    found = re.search(r"^Cpus_allowed_list:\s*(\S+)", proc.text(process, "status"), re.M)
     return found[1] if found else ""
 
 
-def _memory(pid: str) -> dict[str, object]:
+def _memory(process: Path) -> dict[str, object]:
     """Of the first mappings, the program's own, which have the process's policy. No more of it is read: the kernel
     walks all pages of a mapping for its line, and a server has terabytes mapped."""
     try:
-        with (PROC / pid / "numa_maps").open() as file:
+        with (process / "numa_maps").open() as file:
             return memory_policy(file.readline())
     except OSError:
         return {}
 
 
-def _nice(pid: str) -> str:
-    fields = _text(pid, "stat").rpartition(")")[2].split()
-    return fields[_NICE_FIELD] if len(fields) > _NICE_FIELD else "0"
+def _nice(process: Path) -> int:
+    fields = proc.text(process, "stat").rpartition(")")[2].split()
+    return int(fields[_NICE_FIELD]) if len(fields) > _NICE_FIELD else 0
 
 
-def _scheduler(pid: str) -> dict[str, object]:
+def _score(process: Path) -> int:
+    return int(proc.text(process, "oom_score_adj").strip() or "0")
+
+
+def _scheduler(process: Path) -> dict[str, object]:
     try:
-        kind = _SCHEDULERS.get(os.sched_getscheduler(int(pid)) & 0xFF)
+        kind = _SCHEDULERS.get(os.sched_getscheduler(int(process.name)) & 0xFF)
         real_time = kind in {"fifo", "rr"}
-        priority = os.sched_getparam(int(pid)).sched_priority if real_time else 0
-    except (OSError, ValueError):
+        priority = os.sched_getparam(int(process.name)).sched_priority if real_time else 0
+    except OSError:
         return {}
     if not kind:
         return {}
     return {"cpu_scheduling": kind, **({"cpu_priority": priority} if priority else {})}
 
 
-def _io(pid: str) -> dict[str, object]:
+def _io(process: Path) -> dict[str, object]:
     """ioprio_get(2): its class in the upper bits, 0: none was set."""
     number = _IOPRIO_GET.get(platform.machine())
-    if number is None or not pid.isdigit():
+    if number is None:
         return {}
-    value = ctypes.CDLL(None).syscall(number, 1, int(pid))
+    value = ctypes.CDLL(None).syscall(number, 1, int(process.name))
     kind = _IO.get(value // 8192) if value > 0 else None  # shifted by 13
     if kind is None:
         return {}
     return {"io_class": kind, **({"io_priority": value % 8} if kind != "idle" else {})}
-
-
-def _text(pid: str, name: str) -> str:
-    try:
-        return (PROC / pid / name).read_text()
-    except (OSError, UnicodeDecodeError):  # it ended meanwhile, or is not for us
-        return ""

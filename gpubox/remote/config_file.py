@@ -42,6 +42,18 @@ def read(text: str) -> list[tuple[str, object]]:
     return found
 
 
+def words(items: list[tuple[str, object]]) -> list[str]:
+    """The entries as words of a command line: true is the bare flag, false nothing."""
+    found: list[str] = []
+    for name, value in items:
+        if value is False:
+            continue
+        found.append(f"--{name}")
+        if value is not True:
+            found += [str(one) for one in (value if isinstance(value, list) else [value])]
+    return found
+
+
 def _entry(found: list[tuple[str, object]], key: str, value: str) -> str:
     """Add an entry; its name, where a list may follow below it."""
     text = value.strip()

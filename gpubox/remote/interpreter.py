@@ -12,7 +12,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-PROC = Path("/proc")
+from gpubox.remote import proc
+
 _SITE = re.compile(r"\s(/\S*?/(?:site|dist)-packages)/")
 _FOLDERS = ("lib/{}/site-packages", "local/lib/{}/dist-packages", "lib/{}/dist-packages", "lib/python3/dist-packages")
 
@@ -26,15 +27,16 @@ class Environment(NamedTuple):
     """Folders of installed packages, the process's own first."""
 
 
-def environment(pid: str, program: str, folder: str, variables: dict[str, str]) -> Environment:
+def environment(process: Path, program: str, folder: str, variables: dict[str, str]) -> Environment:
     """Of a process.
 
+    + process: its folder below /proc
     + program: the first word of its command line
     + folder: its working directory
     + variables: its environment
     """
-    exe = _link(pid, "exe")
-    mapped = _mapped(pid)
+    exe = proc.link(process, "exe").partition(" (deleted)")[0]
+    mapped = _mapped(process)
     for prefix in _prefixes(program, exe, folder, variables):
         sites = _sites(prefix, exe)
         if mapped and not _real(mapped) & _real(sites):
@@ -95,10 +97,10 @@ def _sites(prefix: Path, exe: str) -> list[Path]:
     return list(dict.fromkeys(path for path in found if path.is_dir()))
 
 
-def _mapped(pid: str) -> list[Path]:
+def _mapped(process: Path) -> list[Path]:
     """Folders of packages out of which it has files mapped, in the order of how many."""
     try:
-        text = (PROC / pid / "maps").read_text(errors="replace")
+        text = (process / "maps").read_text(errors="replace")
     except OSError:
         return []
     found = [match[1] for match in _SITE.finditer(text)]
@@ -120,10 +122,3 @@ def _json(path: Path) -> object:
         return json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-
-
-def _link(pid: str, name: str) -> str:
-    try:
-        return str((PROC / pid / name).readlink()).partition(" (deleted)")[0]
-    except OSError:
-        return ""

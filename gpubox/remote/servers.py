@@ -1,7 +1,9 @@
-"""List the model servers that run here, as JSON. Runs on the machine that is looked at; standard library only.
+"""List the model servers that run here, as JSON. Runs on the machine that is looked at.
 
 What is secret is masked here, before it is printed: the values never leave the machine.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -9,7 +11,7 @@ import pwd
 import re
 from pathlib import Path
 
-from gpubox.remote import bindings, config_file, interpreter
+from gpubox.remote import bindings, config_file, interpreter, proc
 from gpubox.remote.launchers import launch
 
 MASK = "@@secret@@"
@@ -30,17 +32,20 @@ RELEVANT = re.compile(
 HELD = re.compile(r"(docker|libpod|containerd|crio)[-/:]([0-9a-f]{12})[0-9a-f]*")
 OF_A_USER = re.compile(r"/user@\d+\.service/(?:[^/\s]+/)*([^/\s]+\.service)$", re.M)
 PATH_FLAG = re.compile(r"(path|paths|template|file|folder|dir|config)$|^--model$")
-PROC = Path("/proc")
+
+
+def main(words: list[str]) -> int:
+    """Print them. It takes no words."""
+    print(json.dumps(servers()))
+    return 0
 
 
 def servers() -> list[dict[str, object]]:
     """One object a server, the launching process only."""
-    found = {}
-    for pid in _pids():
-        argv = _words(pid, "cmdline")
-        if _is_server(argv, _link(pid, "cwd"), _link(pid, "exe")):
-            found[pid] = argv
-    return [_described(pid, argv) for pid, argv in found.items() if _parent(pid) not in found]
+    every = {int(process.name): proc.words(process) for process in proc.processes()}
+    found = {pid: argv for pid, argv in every.items() if _is_the_server(proc.process(pid), argv)}
+    launching = [pid for pid in found if proc.parent(proc.process(pid)) not in found]
+    return [_described(proc.process(pid), found[pid]) for pid in launching]
 
 
 def masked(argv: list[str]) -> tuple[list[str], list[str]]:
@@ -90,18 +95,18 @@ def _is_secret(name: str, value: str) -> bool:
     return bool(SECRET_VARIABLE.search(name.upper()) or SECRET_VALUE.search(value))
 
 
-def _described(pid: str, argv: list[str]) -> dict[str, object]:
+def _described(process: Path, argv: list[str]) -> dict[str, object]:
     words, secret_flags = masked(argv)
-    pairs = _words(pid, "environ")
+    pairs = proc.words(process, "environ")
     variables, secret_variables, common = environment(pairs, dict(os.environ))
-    everything = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-    folder, groups = _link(pid, "cwd"), _text(pid, "cgroup")
-    runs = interpreter.environment(pid, argv[0], folder, everything)
+    everything = proc.variables(process)
+    folder, groups = proc.link(process, "cwd"), proc.text(process, "cgroup")
+    runs = interpreter.environment(process, argv[0], folder, everything)
     cache, revision = _hub(argv, everything)
-    started = launch(words, folder, _link(pid, "exe"))
+    started = launch(words, folder, proc.link(process, "exe"))
     flags = started.words if started else words
     return {
-        "pid": int(pid),
+        "pid": int(process.name),
         "argv": words,
         "environment": variables,
         "secret_flags": secret_flags,
@@ -109,21 +114,19 @@ def _described(pid: str, argv: list[str]) -> dict[str, object]:
         "common_variables": common,
         "empty_variables": sorted(n for n, v in everything.items() if not v and not SESSION.fullmatch(n)),
         "unit": _unit(groups),
-        "held": holder(groups, _link(pid, "ns/pid") == _link("self", "ns/pid")),
-        "user": _user(pid),
+        "held": holder(groups, proc.is_seen_here(process)),
+        "user": _user(process),
         "folder": folder,
         "relative": _relative(flags, folder),
         "venv": runs.prefix,
         "sglang": interpreter.version(runs.sites, "sglang"),
         "torch": interpreter.version(runs.sites, "torch"),
-        "source": interpreter.sources(
-            runs.sites, interpreter.searched_first(argv, folder, everything), "sglang"
-        ),
+        "source": interpreter.sources(runs.sites, interpreter.searched_first(argv, folder, everything), "sglang"),
         "release": everything.get("GPUBOX_RELEASE", ""),
         "cache": cache,
         "revision": revision,
         "config": _config(flags, folder),
-        "process": bindings.bindings(pid),
+        "process": bindings.bindings(process),
     }
 
 
@@ -139,15 +142,8 @@ def _config(words: list[str], folder: str) -> list[object] | None:
     return [[name, MASK if _is_secret_flag(name) or _is_secret(name, str(value)) else value] for name, value in found]
 
 
-def _pids() -> list[str]:
-    return sorted((p.name for p in PROC.iterdir() if p.name.isdigit()), key=int)
-
-
-def _words(pid: str, name: str) -> list[str]:
-    try:
-        return (PROC / pid / name).read_bytes().decode(errors="replace").split("\0")[:-1]
-    except OSError:  # it ended meanwhile
-        return []
+def _is_the_server(process: Path, argv: list[str]) -> bool:
+    return _is_server(argv, proc.link(process, "cwd"), proc.link(process, "exe"))
 
 
 def _is_server(argv: list[str], folder: str = "", program: str = "") -> bool:
@@ -158,34 +154,16 @@ def _is_secret_flag(name: str) -> bool:
     return name.replace("_", "-") in SECRET_FLAGS
 
 
-def _parent(pid: str) -> str:
-    return (_text(pid, "stat").rpartition(")")[2].split() or ["", ""])[1]
-
-
-def _text(pid: str, name: str) -> str:
-    try:
-        return (PROC / pid / name).read_text()
-    except OSError:  # it ended meanwhile
-        return ""
-
-
 def _unit(groups: str) -> str:
     """The service of its control group; a login session's scope is none."""
     found = [m[1] for line in groups.splitlines() if (m := re.search(r"/system\.slice/([^/]+\.service)", line))]
     return next((unit for unit in found if unit not in {"ssh.service", "sshd.service", "cron.service"}), "")
 
 
-def _link(pid: str, name: str) -> str:
-    try:
-        return str((PROC / pid / name).readlink())
-    except OSError:
-        return ""
-
-
-def _user(pid: str) -> str:
+def _user(process: Path) -> str:
     """The name of whom it runs as; the number, where it has no name here."""
     try:
-        number = (PROC / pid).stat().st_uid
+        number = process.stat().st_uid
     except OSError:
         return ""
     return next((entry.pw_name for entry in pwd.getpwall() if entry.pw_uid == number), str(number))
@@ -220,7 +198,7 @@ def _is_there(value: str, folder: str) -> bool:
 
 def _hub(argv: list[str], variables: dict[str, str]) -> tuple[str, str]:
     """The hub's cache that holds the model, and its commit; empty: the model has a path, or lies nowhere there."""
-    names = [word.partition("=")[2] or after for word, after in zip(argv, [*argv[1:], ""]) if _names_model(word)]  # noqa: B905 - old Pythons
+    names = [word.partition("=")[2] or after for word, after in zip(argv, [*argv[1:], ""]) if _names_model(word)]
     home = variables.get("HF_HOME") or f"{variables.get('HOME', '/root')}/.cache/huggingface"
     cache = Path(variables.get("HF_HUB_CACHE") or f"{home}/hub")
     for name in names:
@@ -232,7 +210,3 @@ def _hub(argv: list[str], variables: dict[str, str]) -> tuple[str, str]:
 
 def _names_model(word: str) -> bool:
     return word.partition("=")[0] in {"--model", "--model-path"}
-
-
-if __name__ == "__main__":
-    print(json.dumps(servers()))

@@ -4,9 +4,9 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gpubox.support import paths
 from gpubox.support.data import Model, named, read_yaml
@@ -32,6 +32,10 @@ LimitName = Literal[
     "RTTIME",
 ]
 """Of systemd.exec(5), without `Limit`."""
+
+
+Limit = Annotated[str, Field(pattern=r"^(infinity|[0-9]+)(:(infinity|[0-9]+))?$")]
+"""`soft:hard`, or one for both."""
 
 
 class ModelWish(Model):
@@ -84,9 +88,19 @@ class Process(Model):
     """IOSchedulingClass= (ionice)."""
     io_priority: int | None = Field(default=None, ge=0, le=7)
     """IOSchedulingPriority=, the smaller the sooner."""
-    limits: dict[LimitName, str] = Field(default_factory=dict)
+    limits: dict[LimitName, Limit] = Field(default_factory=dict)
     """Resource limits by systemd's names without `Limit`, as `CORE: infinity`; `soft:hard` where they differ. NOFILE is
     1048576 and MEMLOCK infinity without it."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        """What systemd takes only together."""
+        needs_nodes = self.numa_policy in {"preferred", "bind", "interleave"}
+        if needs_nodes != (self.numa_nodes is not None):
+            raise ValueError("numa_policy preferred, bind or interleave and numa_nodes: both or neither")
+        if (self.cpu_scheduling in {"fifo", "rr"}) != (self.cpu_priority is not None):
+            raise ValueError("cpu_scheduling fifo or rr and cpu_priority: both or neither")
+        return self
 
 
 class AdoptedFrom(Model):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpubox.remote import checks, handover
+from gpubox.remote import checks, handover, proc
 from gpubox.remote.handover import LAUNCHER
 
 FLAGS = ["--model-path", "/m", "--port", "30000", "--sleep-on-idle"]
@@ -17,7 +17,7 @@ SESSION = "0::/user.slice/user-0.slice/session-3.scope\n"
 
 @pytest.fixture
 def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    monkeypatch.setattr(handover, "PROC", tmp_path)
+    monkeypatch.setattr(proc, "PROC", tmp_path)
 
     def add(pid: int, argv: list[str], parent: int = 1, group: str = SESSION) -> None:
         folder = tmp_path / str(pid)
@@ -67,6 +67,31 @@ def test_one_flag_that_differs_is_another_server(process: Callable[..., None], w
 )
 def test_the_other_launcher_is_the_same_server(process: Callable[..., None], argv: list[str]) -> None:
     process(812, argv)
+    assert handover.look(FLAGS, "sglang.service")["pids"] == [812]
+
+
+def test_the_launcher_by_its_file_is_the_same_server(process: Callable[..., None]) -> None:
+    process(812, ["python3", "/v/lib/python3.11/site-packages/sglang/launch_server.py", *FLAGS])
+    assert handover.look(FLAGS, "sglang.service")["pids"] == [812]
+
+
+@pytest.mark.parametrize(
+    ("text", "pids"),
+    [
+        ("model-path: /m\nport: 1\nlog-requests: false\n", [812]),  # the command line's port counts
+        ("model-path: /other\n", []),
+        ("{model-path: /m}\n", []),  # not read here
+    ],
+)
+def test_flags_of_a_file_count_too(process: Callable[..., None], tmp_path: Path, text: str, pids: list[int]) -> None:
+    process(812, [*BY_HAND, "--config", "flags.yaml", *FLAGS[2:]])
+    (tmp_path / "812/cwd").symlink_to(tmp_path)
+    (tmp_path / "flags.yaml").write_text(text)
+    assert handover.look(FLAGS, "sglang.service")["pids"] == pids
+
+
+def test_secrets_that_adoption_leaves_out_make_no_other_server(process: Callable[..., None]) -> None:
+    process(812, [*BY_HAND, *FLAGS, "--admin-api-key", "k"])
     assert handover.look(FLAGS, "sglang.service")["pids"] == [812]
 
 

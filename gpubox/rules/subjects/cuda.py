@@ -119,7 +119,7 @@ def source_build(c: Context) -> Iterator[Told]:
     "source-build-card",
     "warning",
     "What is built on the box is built for its cards.",
-    "https://github.com/Dao-AILab/flash-attention (FLASH_ATTN_CUDA_ARCHS: the architectures that setup.py compiles for)",
+    "https://github.com/Dao-AILab/flash-attention (setup.py compiles for FLASH_ATTN_CUDA_ARCHS alone)",
     needs=("card",),
 )
 def source_build_card(c: Context) -> Iterator[Told]:

@@ -32,10 +32,10 @@ SERVER = Server(
 CARDS = ["NVIDIA RTX PRO 6000 Blackwell Server Edition"] * 8
 
 
-def judged(server: Server, to: str | None = None, **changed: Any) -> list[Finding]:
+def judged(server: Server, to: str | None = None, changed: dict[str, Any] | None = None) -> list[Finding]:
     text = adoption.profile_text(adoption.adopt(server, to), "s", "throughput", "2026-11-29", CARDS)
     values = {"name": "adopted", **yaml.safe_load(text)}
-    values["flags"] = {**values["flags"], **changed}
+    values["flags"] = {**values["flags"], **(changed or {})}
     profile = Profile.model_validate(values)
     box = Box("box", BoxSettings(profile="adopted"), profile, stack.load(profile.stack))
     return rules.check(box)
@@ -56,7 +56,7 @@ def test_what_ran_is_told_as_a_warning_with_the_reason() -> None:
 
 
 def test_what_a_person_changed_since_was_not_seen() -> None:
-    changed = judged(SERVER, **{"mem-fraction-static": 0.99})
+    changed = judged(SERVER, changed={"mem-fraction-static": 0.99})
     assert {"all-reduce-fusion", "glm-dsa-sm120-release"} <= errors(changed)
 
 
@@ -71,7 +71,7 @@ def test_sources_of_ones_own_say_nothing_about_the_release() -> None:
 def test_a_model_on_an_old_release_hears_nothing_of_another_one() -> None:
     argv = ["python3", "-m", "sglang.launch_server", "--model-path", "acme/Finch-8B"]
     server = replace(SERVER, argv=argv, environment={})
-    for found in (judged(server), judged(server, **{"context-length": 4096})):
+    for found in (judged(server), judged(server, changed={"context-length": 4096})):
         assert "GLM" not in " ".join(one.found for one in found if one.rule != "unknown-model")
 
 

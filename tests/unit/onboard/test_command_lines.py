@@ -14,6 +14,7 @@ from gpubox.onboard import adoption
 from gpubox.onboard.adoption import Adopted
 from gpubox.onboard.state import Server
 from gpubox.remote import handover, servers
+from gpubox.remote.launchers import launch
 from gpubox.server import command
 from gpubox.server.service import service_of
 from gpubox.settings import stack
@@ -127,6 +128,6 @@ def test_there_are_many() -> None:
 
 
 def _flags(one: Server) -> list[str]:
-    words = handover.launch(one.argv, one.folder)
-    assert words is not None
-    return words.words
+    started = launch(one.argv, one.folder)
+    assert started is not None
+    return started.words

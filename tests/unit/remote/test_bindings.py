@@ -52,7 +52,6 @@ def test_limits(was: str, now: str, found: dict[str, str]) -> None:
 
 
 def test_only_what_differs_from_a_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bindings, "PROC", tmp_path)
     monkeypatch.setattr("gpubox.remote.bindings.os.sched_getscheduler", lambda _: 3)
     monkeypatch.setattr("gpubox.remote.bindings.platform.machine", lambda: "other")
     for pid, cpus, nice, score in (("self", "0-7", 0, 0), ("812", "0-3", 5, -500), ("900", "0-7", 0, 0)):
@@ -63,7 +62,7 @@ def test_only_what_differs_from_a_login(tmp_path: Path, monkeypatch: pytest.Monk
         (folder / "oom_score_adj").write_text(f"{score}\n")
         (folder / "limits").write_text(LOGIN)
     (tmp_path / "812/numa_maps").write_text("00400000 bind:0 file=/usr/bin/python3\n7f default\n")
-    assert bindings.bindings("812") == {
+    assert bindings.bindings(tmp_path / "812") == {
         "cpus": "0-3",
         "numa_policy": "bind",
         "numa_nodes": "0",
@@ -72,4 +71,4 @@ def test_only_what_differs_from_a_login(tmp_path: Path, monkeypatch: pytest.Monk
         "cpu_scheduling": "batch",
     }
     monkeypatch.setattr("gpubox.remote.bindings.os.sched_getscheduler", lambda _: 0)
-    assert bindings.bindings("900") == {}
+    assert bindings.bindings(tmp_path / "900") == {}

@@ -19,7 +19,7 @@ from gpubox.remote.config_file import read
         ("lora-paths:\n  - a=/x\n  - b=/y\nport: 1\n", [("lora-paths", ["a=/x", "b=/y"]), ("port", "1")]),
         ("lora-paths:\n- a\n", [("lora-paths", ["a"])]),
         ("chat-template: 'a b'\n", [("chat-template", "a b")]),
-        ('json-model-override-args: \'{"a": 1}\'\n', [("json-model-override-args", '{"a": 1}')]),
+        ("json-model-override-args: '{\"a\": 1}'\n", [("json-model-override-args", '{"a": 1}')]),
         ('"host": "0.0.0.0"\r\n', [("host", "0.0.0.0")]),  # noqa: S104 - a text
         ("---\nhost: 0.0.0.0\n", [("host", "0.0.0.0")]),  # noqa: S104 - a text
         ("dist-init-addr: 10.0.0.1:5000\n", [("dist-init-addr", "10.0.0.1:5000")]),

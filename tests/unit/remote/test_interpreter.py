@@ -33,78 +33,76 @@ def made(tmp_path: Path) -> Made:
 
 
 @pytest.fixture
-def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    monkeypatch.setattr(interpreter, "PROC", tmp_path / "proc")
-
-    def make(exe: Path | None, *mapped: Path) -> str:
+def process(tmp_path: Path) -> Callable[..., Path]:
+    def make(exe: Path | None, *mapped: Path) -> Path:
         folder = tmp_path / "proc/812"
         folder.mkdir(parents=True)
         if exe:
             (folder / "exe").symlink_to(exe)
         lines = [f"7f00-7f01 r-xp 00000000 08:01 {n} {path}\n" for n, path in enumerate(mapped)]
         (folder / "maps").write_text("".join(lines))
-        return "812"
+        return folder
 
     return make
 
 
-def asked(pid: str, program: str, folder: Path, *path: Path) -> tuple[str, str]:
+def asked(running: Path, program: str, folder: Path, *path: Path) -> tuple[str, str]:
     variables = {"PATH": ":".join(f"{one}/bin" for one in path)}
-    found = interpreter.environment(pid, program, str(folder), variables)
+    found = interpreter.environment(running, program, str(folder), variables)
     return found.prefix, interpreter.version(found.sites, "sglang")
 
 
 def test_conda_before_an_older_virtual_environment_in_path(
-    made: Made, process: Callable[..., str], tmp_path: Path
+    made: Made, process: Callable[..., Path], tmp_path: Path
 ) -> None:
     made("usr")
     conda, old = made("conda/envs/serve", "0.5.23"), made("old", "0.5.9", venv=True)
-    pid = process(conda / "bin/python3.11")
-    assert asked(pid, "python3", tmp_path, conda, old) == (str(conda), "0.5.23")
+    running = process(conda / "bin/python3.11")
+    assert asked(running, "python3", tmp_path, conda, old) == (str(conda), "0.5.23")
 
 
 def test_the_program_that_runs_counts_where_path_was_changed_since(
-    made: Made, process: Callable[..., str], tmp_path: Path
+    made: Made, process: Callable[..., Path], tmp_path: Path
 ) -> None:
     conda, other = made("conda", "0.5.23"), made("miniconda", "0.5.9")
-    pid = process(conda / "bin/python3.11")
-    assert asked(pid, "python3", tmp_path, other, conda) == (str(conda), "0.5.23")
+    running = process(conda / "bin/python3.11")
+    assert asked(running, "python3", tmp_path, other, conda) == (str(conda), "0.5.23")
 
 
-def test_a_conda_interpreter_by_its_path(made: Made, process: Callable[..., str], tmp_path: Path) -> None:
+def test_a_conda_interpreter_by_its_path(made: Made, process: Callable[..., Path], tmp_path: Path) -> None:
     conda = made("conda", "0.5.23")
     assert asked(process(conda / "bin/python3.11"), f"{conda}/bin/python3", tmp_path) == (str(conda), "0.5.23")
 
 
 @pytest.mark.parametrize("program", ["python3", "{venv}/bin/python3", "venv/bin/python3"])
 def test_a_virtual_environment_by_any_name(
-    made: Made, process: Callable[..., str], tmp_path: Path, program: str
+    made: Made, process: Callable[..., Path], tmp_path: Path, program: str
 ) -> None:
     usr = made("usr")
     venv = made("venv", "0.5.23", venv=True)
-    pid = process(usr / "bin/python3.11")
-    assert asked(pid, program.format(venv=venv), tmp_path, venv, usr) == (str(venv), "0.5.23")
+    running = process(usr / "bin/python3.11")
+    assert asked(running, program.format(venv=venv), tmp_path, venv, usr) == (str(venv), "0.5.23")
 
 
-def test_files_that_are_mapped_decide_between_two(made: Made, process: Callable[..., str], tmp_path: Path) -> None:
+def test_files_that_are_mapped_decide_between_two(made: Made, process: Callable[..., Path], tmp_path: Path) -> None:
     usr, one, two = made("usr"), made("one", "0.5.9", venv=True), made("two", "0.5.23", venv=True)
-    pid = process(usr / "bin/python3.11", two / "lib/python3.11/site-packages/torch/lib/libtorch.so")
-    assert asked(pid, "python3", tmp_path, one, two, usr) == (str(two), "0.5.23")
+    running = process(usr / "bin/python3.11", two / "lib/python3.11/site-packages/torch/lib/libtorch.so")
+    assert asked(running, "python3", tmp_path, one, two, usr) == (str(two), "0.5.23")
 
 
-def test_packages_of_the_users_own(made: Made, process: Callable[..., str], tmp_path: Path) -> None:
+def test_packages_of_the_users_own(made: Made, process: Callable[..., Path], tmp_path: Path) -> None:
     usr, home = made("usr"), made("home/jo/.local", "0.5.23")
-    pid = process(usr / "bin/python3.11", home / "lib/python3.11/site-packages/torch/_C.so")
-    assert asked(pid, "/usr/bin/python3", tmp_path, usr) == (str(home), "0.5.23")
+    running = process(usr / "bin/python3.11", home / "lib/python3.11/site-packages/torch/_C.so")
+    assert asked(running, "/usr/bin/python3", tmp_path, usr) == (str(home), "0.5.23")
 
 
-def test_a_process_that_says_nothing_is_told_by_path(made: Made, process: Callable[..., str], tmp_path: Path) -> None:
+def test_a_process_that_says_nothing_is_told_by_path(made: Made, process: Callable[..., Path], tmp_path: Path) -> None:
     conda, venv = made("conda", "0.5.23"), made("venv", "0.5.9")
     assert asked(process(None), "python3", tmp_path, conda, venv) == (str(conda), "0.5.23")
 
 
 def test_of_two_pythons_in_one_environment_the_one_that_runs(
-    made: Made, process: Callable[..., str], tmp_path: Path
+    made: Made, process: Callable[..., Path], tmp_path: Path
 ) -> None:
     conda = made("conda", "0.5.23")
     (conda / "lib/python3.10/site-packages/sglang-0.5.9.dist-info").mkdir(parents=True)
