@@ -212,8 +212,9 @@ def _both(name: str, wanted: list[str], shown: str) -> tuple[list[str], list[str
         now = [line.rpartition(" (")[0] for line in shown.splitlines()]
         right = [value.lstrip("-") for value in wanted]
     else:
+        several = name in {"Environment", "UnsetEnvironment", "PassEnvironment"}
         now = [shown.replace("\n", " ")]
-        right = [" ".join(wanted) or ("no" if name == "DynamicUser" and shown else "")]
+        right = [" ".join(wanted if several else wanted[-1:]) or ("no" if name == "DynamicUser" and shown else "")]
     return [_loose(text) for text in now], [_loose(text) for text in right]
 
 

@@ -48,6 +48,10 @@ def test_what_is_in_effect_as_written_is_no_difference() -> None:
     assert differences(read_unit(UNIT), SHOWN) == []
 
 
+def test_of_a_setting_that_stands_twice_the_last_counts() -> None:
+    assert differences(read_unit(f"{UNIT}LimitNOFILE=65536\n"), {**SHOWN, "LimitNOFILE": "65536"}) == []
+
+
 def test_a_systemd_that_does_not_know_a_property_is_no_difference() -> None:
     old = {name: value for name, value in SHOWN.items() if name != "OOMPolicy"}
     assert differences(read_unit(UNIT), old) == []
