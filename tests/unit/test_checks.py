@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpubox.remote import checks_child, effective
+from gpubox.remote import checks, checks_child, effective
 from gpubox.remote.checks import memory_findings, shard_fault
 from gpubox.server import systemd
 from gpubox.support import payload
