@@ -88,6 +88,9 @@ def _refuse_partial(device: str, values: dict[str, str], every: bool) -> None:
 
 
 def _character_devices(name: str, local: Any, expanded: Any, nodes: Sequence[Node]) -> list[list[str]]:
+    """The caps nodes; where the data asks for none, those that are there are a person's own and stay."""
+    if not nodes:
+        return []
     wanted = {node.path for node in nodes}
     present = {
         values.get("source", values.get("path", "")): device

@@ -64,13 +64,19 @@ while read -r p; do echo "$p $(tr '\\0' ' ' <"/proc/$p/cmdline" | cut -c1-120 | 
     "apt-holders": apt.HOLDERS,
 }
 
+# as PVE::LXC::Config::parse_pct_config: up to the first header, the last of equal keys
+_PCT_HOSTNAME = """name_of() { sed -nE '/^\\[(pve:pending|[a-z][a-z0-9_-]+)\\][[:space:]]*$/Iq
+s/^hostname:[[:space:]]*(.*[^[:space:]])[[:space:]]*$/\\1/p' "$1" | tail -n1; }
+"""
+
 HYPERVISOR = {
     **_COMMON,
     **GPUS,
     "kind": """if [ -x /usr/sbin/pct ]; then echo proxmox; elif [ -x /usr/bin/incus ]; then echo incus
 elif [ -x /usr/bin/lxc-ls ]; then echo lxc; fi""",
-    "containers": """if [ -x /usr/sbin/pct ]; then for f in /etc/pve/lxc/*.conf; do [ -e "$f" ] || continue
-n=${f##*/}; n=${n%.conf}; printf '%s\\t%s\\t%s\\n' "$n" "$(sed -n '/^\\[/q; s/^hostname: *//p' "$f")" "$(
+    "containers": f"""{_PCT_HOSTNAME}if [ -x /usr/sbin/pct ]; then
+for f in /etc/pve/lxc/*.conf; do [ -e "$f" ] || continue
+n=${{f##*/}}; n=${{n%.conf}}; printf '%s\\t%s\\t%s\\n' "$n" "$(name_of "$f")" "$(
 /usr/bin/lxc-info -n "$n" -iH | tr '\\n' ' ')"; done
 elif [ -x /usr/bin/incus ]; then /usr/bin/incus list --format csv --columns n4 | sed 's/"//g' | grep -E '^[^,]+,' |
 while IFS=, read -r n a; do printf '%s\\t%s\\t%s\\n' "$n" "$n" "$a"; done

@@ -89,9 +89,9 @@ def _unknown(host: str, need: str, lacking: list[tuple[Rule, UnknownError]]) -> 
 def _refuted(finding: Finding) -> Finding:
     """What a rule says of settings that were seen to run is no reason to stop; it may be why they run badly."""
     rule = rules().get(finding.rule)
-    if rule is None or not rule.refutable or finding.severity != "error":
-        return finding
-    return replace(finding, severity="warning", overridden=_SEEN_RUNNING)
+    wrong = rule is not None and rule.refutable and finding.severity == "error"
+    not_judged = finding.severity == "unknown" and finding.rule != f"{_UNKNOWN}facts"
+    return replace(finding, severity="warning", overridden=_SEEN_RUNNING) if wrong or not_judged else finding
 
 
 def _overridden(judged: Context, found: list[Finding]) -> list[Finding]:

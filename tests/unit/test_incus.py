@@ -103,3 +103,8 @@ def test_not_a_container() -> None:
 def test_unprivileged_is_the_default() -> None:
     assert unprivileged(_instance({}, privileged=False))
     assert not unprivileged(_instance({}))
+
+
+def test_caps_of_a_persons_own_stay_where_the_data_asks_for_none() -> None:
+    present = {"a": GPU_0, "b": GPU_1, "mig": {"type": "unix-char", "source": "/dev/nvidia-caps/nvidia-cap9"}}
+    assert changes("c1", _instance(present), CARDS, [], every=True) == []
