@@ -32,7 +32,7 @@ def endpoint(box: Box, looks: Looks) -> Check:
     if event["event"] == "failed":
         story = readiness.story({**event, "log": []})
         return Check(box.name, "endpoint", "fail", f"{where}: {story}", "a right answer", cure)
-    return Check(box.name, "endpoint", "unknown", f"{where}: {event.get('cause', 'no cause given')}", "", cure)
+    return Check(box.name, "endpoint", "unknown", f"{where}: {readiness.story({**event, 'log': []})}", "", cure)
 
 
 def performance(box: Box, looks: Looks, runs: Path | None = None) -> Check:

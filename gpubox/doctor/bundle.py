@@ -11,10 +11,9 @@ from pathlib import Path
 import yaml
 
 from gpubox.doctor.examine import Report
-from gpubox.remote.bench import secrets
+from gpubox.remote import secrets
 from gpubox.support.errors import GpuboxError
 
-_LOOKS_SECRET = re.compile(r"\b(hf_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|ghp_[A-Za-z0-9]{8,}|Bearer\s+\S+)")
 _ADDRESS = re.compile(
     r"\b(?!127\.0\.0\.1\b|0\.0\.0\.0\b)(?:\d{1,3}\.){3}\d{1,3}\b|\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b"
 )
@@ -54,7 +53,7 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """The text without what is secret or tells who it is of."""
-        text = _LOOKS_SECRET.sub(secrets.MASK, text)
+        text = secrets.text(text)
         for name in sorted(self._known, key=len, reverse=True):
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", self._known[name], text)
         text = _ADDRESS.sub(lambda found: self._address(found.group()), text)
@@ -67,5 +66,4 @@ class Redactor:
 def _profile(report: Report) -> str:
     """As the deploy sees it, after `extends`; a secret in it is a finding of its own, and masked here."""
     values = report.box.profile.model_dump(exclude_defaults=True)
-    values["environment"] = secrets.environment(report.box.profile.environment)
-    return yaml.safe_dump(values, sort_keys=False)
+    return yaml.safe_dump(secrets.data(values), sort_keys=False)

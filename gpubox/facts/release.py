@@ -4,12 +4,11 @@ import getpass
 import json
 import socket
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyinfra.api import QuoteString, StringCommand
 
-from gpubox.remote import switch
+from gpubox.remote import alone, switch
 from gpubox.server.release import ROOT
 from gpubox.support.errors import CannotTellError, GpuboxError
 
@@ -62,7 +61,7 @@ def command(action: str, arguments: dict[str, Any]) -> StringCommand:
 
     + arguments: of gpubox.remote.switch.Arguments
     """
-    script = QuoteString(Path(switch.__file__).read_text())
+    script = QuoteString(alone(switch))
     return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3 -I -c", script, action)
 
 

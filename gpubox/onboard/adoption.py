@@ -11,6 +11,7 @@ import yaml
 from gpubox.catalog import cards as catalogue_cards
 from gpubox.catalog import models
 from gpubox.onboard.state import Server
+from gpubox.remote import secrets
 from gpubox.settings import stack
 from gpubox.settings.profile import FlagValue
 from gpubox.settings.stack import Stack
@@ -52,7 +53,7 @@ def adopt(server: Server, stack_name: str | None = None) -> Adopted:
     python_args, words = _split(server.argv)
     found, notes = flags(words)
     api_key = "api-key" in server.secret_flags
-    for name in [name for name in found if any(f.startswith(name) for f in server.secret_flags)]:
+    for name in [name for name, value in found.items() if secrets.MASK in str(value)]:
         del found[name]
     others = [flag for flag in server.secret_flags if flag != "api-key"]
     token = next((name for name in _TOKENS if name in server.secret_variables), "")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpubox import inventory
+from gpubox.remote import secrets
 from gpubox.support.errors import GpuboxError
 from gpubox.support.templates import render
 
@@ -45,7 +46,7 @@ def diff(change: Change, console: Console) -> None:
     old = str(change.path) if change.before else "/dev/null"
     for line in difflib.unified_diff(before, after, old, str(change.path), lineterm=""):
         style = _STYLES.get(line[:1], "")
-        shown = escape(line)
+        shown = escape(secrets.text(line))
         console.print(f"[{style}]{shown}[/]" if style else shown, highlight=False, soft_wrap=True)
 
 

@@ -13,6 +13,7 @@ from gpubox.nccl.place import Signs, judge
 from gpubox.nccl.topology import Matrix, parse
 from gpubox.onboard import questions
 from gpubox.onboard.state import Box, Card, Container, Disk, Gpus, Hypervisor, Server, Venv, card_facts
+from gpubox.remote import secrets
 from gpubox.rules.facts import BoxFacts
 from gpubox.support import ssh
 from gpubox.support.errors import CannotTellError
@@ -55,7 +56,7 @@ def read_box(found: Mapping[str, Answer]) -> Box:
         venvs=[Venv(*line.split("\t")) for line in found["venvs"].text.splitlines()],
         units=found["units"].text.splitlines(),
         servers=_servers(found["servers"]),
-        users=[line.strip() for line in found["users"].text.splitlines()],
+        users=[_user(line) for line in found["users"].text.splitlines()],
         apt=_apt(found),
     )
 
@@ -185,6 +186,12 @@ def _disks(text: str) -> list[Disk]:
     rows = (line.split() for line in text.splitlines()[1:])
     found = {row[5]: Disk(row[5], int(row[1]), int(row[3])) for row in rows if len(row) == 6 and row[1].isdigit()}
     return list(found.values())
+
+
+def _user(line: str) -> str:
+    """A process that has a card open, as `PID COMMAND`, without secrets and not longer than a line."""
+    pid, *words = line.strip().split("\t")
+    return f"{pid} {' '.join(secrets.argv(words))}"[:120].strip()
 
 
 def _servers(answer: Answer) -> list[Server]:

@@ -23,7 +23,7 @@ pairs = dict(p.split('=', 1) for p in (proc / 'environ').read_bytes().decode().s
 found = {}
 for number, word in enumerate(words):
     name, equals, value = word.partition('=')
-    if len(name) > 6 and name.startswith('--') and 'api-key'.startswith(name[2:]):
+    if len(name) > 4 and name.startswith('--') and 'api-key'.startswith(name[2:]):
         found['api-key'] = value if equals else (words + [''])[number + 1]
 if asked['variable']:
     found['hub-token'] = pairs.get(asked['variable'], '')

@@ -16,7 +16,7 @@ from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
-from gpubox.remote import checks, checks_child
+from gpubox.remote import checks, checks_child, secrets
 from gpubox.remote.checks import Arguments
 
 
@@ -87,7 +87,7 @@ def _check(state: State, host: Host, arguments: Arguments) -> bool:
     said = json.loads(lines[-1])
     for finding in said["findings"]:
         todo = f"\n  to do:  {finding['todo']}" if finding["todo"] else ""
-        logger.error(f"{host.print_prefix}{finding['check']}: {finding['found']}{todo}")
+        logger.error(f"{host.print_prefix}{finding['check']}: {secrets.text(finding['found'])}{todo}")
     if said["findings"]:
         logger.error(f"{host.print_prefix}nothing was switched: what served before serves on")
         return False

@@ -9,11 +9,8 @@ import pwd
 import re
 from pathlib import Path
 
-MASK = "@@secret@@"
-SECRET_FLAGS = ("api-key", "admin-api-key", "ssl-keyfile-password", "watermark-key")
-SECRET_VARIABLE = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)|(APIKEY|PASSWORD)$")
-SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@|^(hf_|sk-|ghp_|github_pat_)\w{8,}")
-"""An address with a password in it, or the prefix of a well-known kind of token."""
+from gpubox.remote import secrets
+
 SESSION = re.compile(
     r"(PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|TERM|MAIL|LANG|LANGUAGE|LC_\w+|LS_COLORS|HOSTNAME|TMUX\w*|STY"
     r"|DISPLAY|COLORTERM|PS\d|VIRTUAL_ENV\w*|CONDA_\w+|SSH_\w+|XDG_\w+|DBUS_\w+|SUDO_\w+|EDITOR|VISUAL|LESS\w*|NOHUP"
@@ -37,18 +34,15 @@ def servers() -> list[dict[str, object]]:
 
 def masked(argv: list[str]) -> tuple[list[str], list[str]]:
     """The command line without its secrets, and the flags that had them."""
-    words, secret = list(argv), []
-    for number, word in enumerate(words):
-        name, equals, _ = word.partition("=")
-        flag = next((f for f in SECRET_FLAGS if len(name) > 6 and name.startswith("--") and f.startswith(name[2:])), "")
-        if not flag:
-            continue
-        secret.append(flag)
-        if equals:
-            words[number] = f"{name}={MASK}"
-        elif number + 1 < len(words):
-            words[number + 1] = MASK
-    return words, secret
+    words = secrets.argv(argv)
+    flags: list[str] = []
+    flag = ""
+    for before, word in zip(argv, words):  # noqa: B905 - old Pythons
+        name = before.partition("=")[0]
+        flag = name if name.startswith("--") else flag
+        if word != before:
+            flags.append(secrets.flag_meant(flag) or flag.lstrip("-"))
+    return words, flags
 
 
 def environment(pairs: list[str], login: dict[str, str]) -> tuple[dict[str, str], list[str], list[str]]:
@@ -60,7 +54,7 @@ def environment(pairs: list[str], login: dict[str, str]) -> tuple[dict[str, str]
     values = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     own = {name: value for name, value in values.items() if value and not SESSION.fullmatch(name)}
     common = sorted(name for name in own if login.get(name) == own[name] and not RELEVANT.fullmatch(name))
-    secret = sorted(name for name, value in own.items() if _is_secret(name, value))
+    secret = sorted(name for name, value in own.items() if secrets.is_secret(name, value))
     kept = {name: value for name, value in own.items() if name not in secret and name not in common}
     return kept, secret, common
 
@@ -76,10 +70,6 @@ def holder(groups: str, same_namespace: bool = True) -> str:
     if not same_namespace:
         return "a container"
     return f"{service[1]} of a user" if (service := OF_A_USER.search(groups)) else ""
-
-
-def _is_secret(name: str, value: str) -> bool:
-    return bool(SECRET_VARIABLE.search(name.upper()) or SECRET_VALUE.search(value))
 
 
 def _described(pid: str, argv: list[str]) -> dict[str, object]:

@@ -31,10 +31,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gpubox.remote import secrets
+
 DONE, FAILED, CANNOT_TELL = 0, 1, 2
 STAMP = "GPUBOX_RELEASE"
 GOING = ".gpubox-old"
-_SECRET = re.compile(r"^(\w*(?:TOKEN|KEY|SECRET|PASS)\w*)=.*", re.I)
+_VARIABLE = re.compile(r'^([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"$', re.M | re.S)
+"""A variable of an EnvironmentFile that gpubox.server.systemd wrote; its value may go over several lines."""
 
 
 @dataclass(frozen=True)
@@ -277,12 +280,19 @@ def _described(arguments: Arguments, digest: str) -> dict[str, Any]:
     variables = (folder / "environment").read_text() if (folder / "environment").is_file() else ""
     return {
         **_about(arguments, digest),
-        "argv": _json(folder / "argv.json", []),
-        "environment": [_SECRET.sub(r"\1=(secret)", line) for line in variables.splitlines() if line[:1] != "#"],
+        "argv": secrets.argv(_json(folder / "argv.json", [])),
+        "environment": [_shown(found) for found in _VARIABLE.finditer(variables)],
         "probe": _json(folder / "probe.json", {}),
         "verified": _marked(arguments, digest, "verified"),
         "by": _marked(arguments, digest, "by"),
     }
+
+
+def _shown(variable: re.Match[str]) -> str:
+    """The line of a variable, without its value where that is secret."""
+    name, value = variable[1], re.sub(r"\\(.)", r"\1", variable[2], flags=re.S)
+    shown = secrets.variable(name, value)
+    return variable[0] if shown == value else f"{name}={shown}"
 
 
 def _about(arguments: Arguments, digest: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpubox.hosts import Box
+from gpubox.remote import secrets
 from gpubox.rules import context
 from gpubox.rules.context import Context
 from gpubox.rules.facts import BoxFacts
@@ -21,6 +22,8 @@ _LOWER: dict[Severity, Severity] = {"error": "warning", "unknown": "warning", "w
 _ORDER: list[Severity] = ["error", "unknown", "warning", "info"]
 _STYLE = {"error": "bold red", "unknown": "bold magenta", "warning": "yellow", "info": "dim"}
 _UNKNOWN = "unknown-"
+_SHORTEST_SECRET = 4
+"""Letters; a shorter one would take parts of words out of a message."""
 _ABOUT_OVERRIDES = ("override-unknown", "override-needless")
 
 
@@ -69,10 +72,24 @@ def report(findings: Iterable[Finding], console: Console) -> None:
 
 
 def _findings(one: Rule, judged: Context) -> list[Finding]:
-    host = judged.box.name
+    """What one rule says; a rule may show a setting, but none that is secret."""
+    host, known = judged.box.name, _secret_settings(judged)
+    found = []
+    for told in one.judge(judged):
+        said = (secrets.without(text, known) for text in (told.found, told.needed, told.todo))
+        found.append(Finding(one.id, told.severity or one.severity, host, *said, one.evidence))
+    return found
+
+
+def _secret_settings(judged: Context) -> list[str]:
+    settings = [
+        *((f"--{name}", str(value)) for name, value in judged.profile.flags.items()),
+        *judged.environment.items(),
+    ]
     return [
-        Finding(one.id, told.severity or one.severity, host, told.found, told.needed, told.todo, one.evidence)
-        for told in one.judge(judged)
+        value
+        for name, value in settings
+        if len(value) >= _SHORTEST_SECRET and secrets.data(value, name) == secrets.MASK
     ]
 
 

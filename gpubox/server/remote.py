@@ -10,7 +10,7 @@ from typing import Any
 from gpubox.facts import release
 from gpubox.facts.release import Releases
 from gpubox.hosts import Box
-from gpubox.remote import probe, switch, watch
+from gpubox.remote import alone, probe, switch, watch
 from gpubox.server import readiness
 from gpubox.server.service import UNIT
 from gpubox.support import ssh
@@ -26,10 +26,10 @@ def state(box: Box) -> Releases:
 
 def act(box: Box, action: str, digest: str = "") -> Releases:
     """Do `action` of gpubox.remote.switch. Errors: refused, with the reason; a deploy is at work; cannot tell."""
-    script = Path(switch.__file__).read_text()
-    alone = [] if action == "state" else ["flock", "--nonblock", f"--conflict-exit-code={_BUSY}", "/run/gpubox.lock"]
+    script = alone(switch)
+    locked = [] if action == "state" else ["flock", "--nonblock", f"--conflict-exit-code={_BUSY}", "/run/gpubox.lock"]
     arguments = {"unit": UNIT, "digest": digest, "venv_link": box.settings.venv_path, "by": release.somebody()}
-    command = _on(box, [*alone, "python3", "-I", "-c", script, action])
+    command = _on(box, [*locked, "python3", "-I", "-c", script, action])
     done = subprocess.run(command, input=json.dumps(arguments), capture_output=True, text=True)
     if done.returncode == 0:
         return release.parse(done.stdout.strip())

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from gpubox.remote.bench import http, secrets
+from gpubox.remote import secrets
+from gpubox.remote.bench import http, recorded
 from gpubox.remote.bench.events import Stop, check_interrupted
 from gpubox.remote.bench.plan import Plan
 
@@ -78,7 +79,7 @@ class Child:
 
     def log(self) -> list[str]:
         """The end of server.log."""
-        return secrets.lines(self._log.read_text(errors="replace")[-8000:].splitlines()[-20:])
+        return recorded.log(self._log.read_text(errors="replace")[-8000:].splitlines()[-20:])
 
     def stop(self) -> None:
         """SIGTERM to its whole session, SIGKILL after 20 s."""
@@ -114,7 +115,7 @@ class Service:
     def log(self) -> list[str]:
         """The end of the unit's journal."""
         command = ["journalctl", "--unit", self._unit, "--lines=20", "--output=cat", "--no-pager"]
-        return secrets.lines(_output(command).splitlines())
+        return recorded.log(_output(command).splitlines())
 
     def stop(self) -> None:
         """Nothing: it goes on serving."""
@@ -151,7 +152,7 @@ def _of_process(pid: int, command: list[str]) -> dict[str, Any]:
     except OSError:
         argv, environ = [], []
     variables = dict(entry.split("=", 1) for entry in environ if "=" in entry)
-    return {"argv": secrets.argv(command or argv), "environment": secrets.environment(variables)}
+    return {"argv": secrets.argv(command or argv), "environment": recorded.environment(variables)}
 
 
 def _output(command: list[str]) -> str:
