@@ -256,7 +256,8 @@ def _says_secret(last: str, before: list[str]) -> bool:
 
 def _with_values_masked(pattern: re.Pattern[str], said: str) -> str:
     """Each value whose name is secret is masked; what stands beside is searched again."""
-    done, at = [], 0
+    done: list[str] = []
+    at = 0
     while True:
         found = pattern.search(said, at)
         if found is None:

@@ -76,8 +76,8 @@ def _findings(one: Rule, judged: Context) -> list[Finding]:
     host, known = judged.box.name, _secret_settings(judged)
     found = []
     for told in one.judge(judged):
-        said = (secrets.without(text, known) for text in (told.found, told.needed, told.todo))
-        found.append(Finding(one.id, told.severity or one.severity, host, *said, one.evidence))
+        seen, needed, todo = (secrets.without(text, known) for text in (told.found, told.needed, told.todo))
+        found.append(Finding(one.id, told.severity or one.severity, host, seen, needed, todo, one.evidence))
     return found
 
 
