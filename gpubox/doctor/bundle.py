@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import tarfile
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ import yaml
 
 from gpubox.doctor.examine import Report
 from gpubox.remote import secrets
+from gpubox.support import files
 from gpubox.support.errors import GpuboxError
 
 _ADDRESS = re.compile(
@@ -22,9 +24,8 @@ _MAIL = re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.]+\b")
 
 
 def write(reports: Iterable[Report], path: Path) -> None:
-    """The archive at `path`, a .tar.gz for its owner alone. Error: something lies there."""
-    if path.exists():
-        raise GpuboxError(f"{path} is there", "a new file")
+    """The archive at `path`, a .tar.gz for its owner alone. Errors as of `check`."""
+    check(path)
     listed = list(reports)
     redact = Redactor([report.box.name for report in listed] + [report.box.address for report in listed])
     checks = [check.as_json() for report in listed for check in report.checks]
@@ -34,13 +35,20 @@ def write(reports: Iterable[Report], path: Path) -> None:
         **{f"{redact(report.box.name)}/log.txt": "\n".join(secrets.lines(report.log)) for report in listed},
     }
     content = {name: redact(text).encode() for name, text in texts.items()}
-    with path.open("xb") as file:
-        path.chmod(0o600)
-        with tarfile.open(fileobj=file, mode="w:gz") as archive:
-            for name, data in content.items():
-                entry = tarfile.TarInfo(f"gpubox-doctor/{name}")
-                entry.size = len(data)
-                archive.addfile(entry, io.BytesIO(data))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, data in content.items():
+            entry = tarfile.TarInfo(f"gpubox-doctor/{name}")
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    files.write(path, packed.getvalue(), mode=0o600)
+
+
+def check(path: Path) -> None:
+    """For before the boxes are asked. Errors: something lies there, or nothing can be written there."""
+    if os.path.lexists(path):
+        raise GpuboxError(f"{path} is there already", "a path where nothing lies", "name another one, or remove it")
+    files.check_file(path)
 
 
 class Redactor:

@@ -3,7 +3,6 @@
 import ast
 import difflib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.markup import escape
 
 from gpubox import inventory
 from gpubox.remote import secrets
+from gpubox.support import files
 from gpubox.support.errors import GpuboxError
 from gpubox.support.templates import render
 
@@ -51,16 +51,9 @@ def diff(change: Change, console: Console) -> None:
 
 
 def write(change: Change) -> None:
-    """Write beside, sync, rename: a reader sees the old file or the new one."""
-    change.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if change.secret else 0o755)
-    fresh = change.path.with_name(f".{change.path.name}.gpubox-new")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, change.mode)
-    with os.fdopen(handle, "w") as file:
-        file.write(change.text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.chmod(change.mode)
-    fresh.rename(change.path)
+    """Write it whole; its folder is made. Error: it cannot be written."""
+    files.make_folder(change.path.parent, 0o700 if change.secret else 0o755)
+    files.write(change.path, change.text, change.mode)
 
 
 def inventory_with(
