@@ -17,7 +17,7 @@ class OutputFile(click.Path):
 
     @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = super().convert(value, param, ctx)
+        path: Any = super().convert(value, param, ctx)
         files.check_file(path, _named(param))
         return path
 
@@ -30,7 +30,7 @@ class OutputFolder(click.Path):
 
     @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = super().convert(value, param, ctx)
+        path: Any = super().convert(value, param, ctx)
         files.check_folder(path, _named(param))
         return path
 

@@ -1,15 +1,23 @@
 """Run the scripts of gpubox.server on the host from inside an operation, with what they say shown as it comes."""
 
+import atexit
+import contextlib
+import gc
 import json
 from collections.abc import Iterator
 from typing import Any, cast
 
+import gevent
+from paramiko import SSHException
+from paramiko.channel import ChannelStdinFile
 from pyinfra import state
 from pyinfra.api import Host, StringCommand
 from pyinfra.api.arguments import ConnectorArguments
 from pyinfra.connectors.util import extract_control_arguments, make_unix_command_for_host
 
 from gpubox.operations.progress import connector_arguments
+
+_CLOSING_S = 5
 
 
 def run(host: Host, command: StringCommand) -> tuple[bool, list[str], list[str]]:
@@ -33,6 +41,20 @@ def channels(host: Host, command: StringCommand) -> tuple[Any, Any, Any] | None:
     return opened
 
 
+def close_all() -> None:
+    """Close what was opened on any host and is still open, ours and pyinfra's.
+
+    paramiko closes such a file when it is freed, and sends a message for that. What is freed only while Python ends
+    (a part of a cycle, a value of a module) finds no greenlets any more that could send, and a traceback stands under
+    the summary of a good run: `RuntimeError: greenlet is being finalized`.
+    """
+    with gevent.Timeout(_CLOSING_S, False):  # a host that is gone must not keep a run from ending
+        for one in gc.get_objects():
+            if type(one) is ChannelStdinFile:  # not isinstance: pyinfra's proxies would be asked what they are
+                with contextlib.suppress(OSError, EOFError, SSHException):
+                    one.close()
+
+
 def events(host: Host, command: StringCommand) -> Iterator[dict[str, Any]]:
     """The JSON lines that the command prints, as they come; without ssh, when it has ended."""
     opened = channels(host, command)
@@ -40,3 +62,6 @@ def events(host: Host, command: StringCommand) -> Iterator[dict[str, Any]]:
     for line in lines:
         if line.startswith("{"):
             yield json.loads(line)
+
+
+atexit.register(close_all)

@@ -16,6 +16,7 @@ from gpubox.rules.context import Context
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Finding, Severity, UnknownError
 from gpubox.rules.registry import Rule, rules
+from gpubox.support.errors import CannotTellError
 from gpubox.support.hanging_indent import hanging
 
 _LOWER: dict[Severity, Severity] = {"error": "warning", "unknown": "warning", "warning": "info", "info": "info"}
@@ -37,6 +38,8 @@ def check(box: Box, facts: BoxFacts | None = None) -> list[Finding]:
             found += _findings(one, judged)
         except UnknownError as error:
             missing.setdefault(error.need, []).append((one, error))
+        except CannotTellError as error:  # a version in a form that has no order, as a host told it
+            missing.setdefault("facts", []).append((one, UnknownError("facts", error.found, error.needed)))
     found += [_unknown(box.name, need, lacking) for need, lacking in missing.items() if facts or need != "facts"]
     return sorted(_overridden(judged, found), key=lambda finding: _ORDER.index(finding.severity))
 
