@@ -6,6 +6,7 @@ from datetime import datetime
 from gpubox.apt import keys
 from gpubox.apt.explain import Explanation
 from gpubox.apt.keys import Key
+from gpubox.support.errors import CannotTellError
 from gpubox.support.versions import at_least
 
 _REFUSES_SHA1 = {"debian": "13", "ubuntu": "26"}
@@ -23,7 +24,7 @@ def keyring(data: bytes | None, fingerprint: str | None, distribution: str, now:
         return Explanation("no keyring", "the key that signs the source", "cuda.source.keyring")
     try:
         found = keys.parse(data)
-    except (ValueError, IndexError):
+    except CannotTellError:
         return Explanation("a keyring that cannot be read", "OpenPGP public keys", "cuda.source.keyring")
     if fingerprint is not None and fingerprint not in {key.fingerprint for key in found}:
         return Explanation(

@@ -4,9 +4,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
+from gpubox.facts.answers import Fact
 from gpubox.remote import handover
 
 
@@ -20,7 +21,7 @@ class Running:
     """The systemd service that holds it; empty: a login's."""
 
 
-class HandoverFact(FactBase[Running]):
+class HandoverFact(Fact[Running]):
     """Running, for the flags of the wished server.
 
     + flags: the words after the launcher, as the unit has them

@@ -3,8 +3,10 @@
 import json
 from typing import Any
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
+
+from gpubox.facts.answers import Fact
 
 PROBE_PATH = "/var/lib/gpubox/bin/probe.py"
 
@@ -14,7 +16,7 @@ def probe(arguments: dict[str, Any]) -> StringCommand:
     return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3", PROBE_PATH)
 
 
-class ReadyFact(FactBase[dict[str, Any]]):
+class ReadyFact(Fact[dict[str, Any]]):
     """The probe's last event after one look: `ready`, `failed` with its cause, `cannot-tell`, or `no-probe`."""
 
     @override

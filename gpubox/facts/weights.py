@@ -5,9 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
+from gpubox.facts.answers import Fact
 from gpubox.remote import weights
 from gpubox.remote.weights import Arguments
 from gpubox.support.errors import CannotTellError
@@ -20,7 +21,7 @@ def command(action: str, venv: str, arguments: Arguments) -> StringCommand:
     return StringCommand("printf %s", given, "|", QuoteString(f"{venv}/bin/python"), "-I -c", script, action)
 
 
-class Weights(FactBase[dict[str, Any]]):
+class Weights(Fact[dict[str, Any]]):
     """The final event of a look: `complete` (path, revision, bytes) or `incomplete` (lacks).
 
     A venv that is not there gives `incomplete`. Errors: CannotTellError when its python does not run.

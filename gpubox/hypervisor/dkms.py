@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpubox.support.reading import reader
 from gpubox.support.versions import package_at_least, package_key
 
 
@@ -31,6 +32,7 @@ class NextBoot:
     """GRUB_DEFAULT; another than 0 means that a person chose an entry, and the newest kernel may not be next."""
 
 
+@reader("installed kernels")
 def parse(listing: str) -> list[Kernel]:
     """Kernels, newest first, from lines `VERSION IMAGE HEADERS MODULE` with 1 or 0 each."""
     rows = [line.split() for line in listing.splitlines() if line.strip()]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from gpubox.facts.answers import Answer, answers, script
+from gpubox.facts.answers import Answer, answers, read_answers, script
 from gpubox.hypervisor import nodes
 from gpubox.hypervisor.cards import pci
 from gpubox.nccl.place import Signs, judge
@@ -33,7 +33,21 @@ def hypervisor(address: str, connection: Mapping[str, Any]) -> Hypervisor:
 
 
 def read_box(found: Mapping[str, Answer]) -> Box:
-    """The answers to questions.BOX."""
+    """The answers to questions.BOX. Error: cannot tell, with the question and the line."""
+    return read_answers("the state of the box", _box, found)
+
+
+def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
+    """The answers to questions.FACTS: what the rules judge by, and no more. Errors as above."""
+    return read_answers("the facts of the box", _facts, found)
+
+
+def read_hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
+    """The answers to questions.HYPERVISOR. Errors as above."""
+    return read_answers("the state of the hypervisor", _hypervisor, found)
+
+
+def _box(found: Mapping[str, Answer]) -> Box:
     names = found["os"].text.splitlines()
     return Box(
         hostname=found["hostname"].text.strip(),
@@ -61,8 +75,7 @@ def read_box(found: Mapping[str, Answer]) -> Box:
     )
 
 
-def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
-    """The answers to questions.FACTS: what the rules judge by, and no more."""
+def _facts(found: Mapping[str, Answer]) -> BoxFacts:
     names, text = found["os"].text.splitlines(), found["driver"].text
     return BoxFacts(
         cards=card_facts(_cards(found["cards"], {})),
@@ -73,8 +86,7 @@ def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
     )
 
 
-def read_hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
-    """The answers to questions.HYPERVISOR."""
+def _hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
     rows = [line.split("\t") for line in found["containers"].text.splitlines() if line.count("\t") == 2]
     return Hypervisor(
         hostname=found["hostname"].text.strip(),

@@ -3,7 +3,6 @@
 import atexit
 import contextlib
 import gc
-import json
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ from pyinfra.api.arguments import ConnectorArguments
 from pyinfra.connectors.util import extract_control_arguments, make_unix_command_for_host
 
 from gpubox.operations.progress import connector_arguments
+from gpubox.support.reading import json_object
 
 _CLOSING_S = 5
 
@@ -48,7 +48,7 @@ def close_all() -> None:
     (a part of a cycle, a value of a module) finds no greenlets any more that could send, and a traceback stands under
     the summary of a good run: `RuntimeError: greenlet is being finalized`.
     """
-    with gevent.Timeout(_CLOSING_S, False):  # a host that is gone must not keep a run from ending
+    with contextlib.suppress(gevent.Timeout), gevent.Timeout(_CLOSING_S):  # a host that is gone must not hold it
         for one in gc.get_objects():
             if type(one) is ChannelStdinFile:  # not isinstance: pyinfra's proxies would be asked what they are
                 with contextlib.suppress(OSError, EOFError, SSHException):
@@ -61,7 +61,7 @@ def events(host: Host, command: StringCommand) -> Iterator[dict[str, Any]]:
     lines = run(host, command)[1] if opened is None else opened[1]
     for line in lines:
         if line.startswith("{"):
-            yield json.loads(line)
+            yield json_object(line, "what the script on the box said")
 
 
 atexit.register(close_all)

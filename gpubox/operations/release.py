@@ -18,6 +18,7 @@ from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
 from gpubox.remote import checks, checks_child, secrets
 from gpubox.remote.checks import Arguments
+from gpubox.support.reading import json_object
 
 
 @operation()
@@ -84,7 +85,7 @@ def _check(state: State, host: Host, arguments: Arguments) -> bool:
     if not lines:
         logger.error(f"{host.print_prefix}{' '.join(errors) or 'the release cannot be looked at: no reason given'}")
         return False
-    said = json.loads(lines[-1])
+    said = json_object(lines[-1], "what the look at the release said")
     for finding in said["findings"]:
         todo = f"\n  to do:  {finding['todo']}" if finding["todo"] else ""
         logger.error(f"{host.print_prefix}{finding['check']}: {secrets.text(finding['found'])}{todo}")

@@ -15,6 +15,7 @@ from gpubox.server import readiness
 from gpubox.server.service import UNIT
 from gpubox.support import ssh
 from gpubox.support.errors import CannotTellError, GpuboxError
+from gpubox.support.reading import json_object
 
 _BUSY = 75
 
@@ -47,7 +48,7 @@ def wait(box: Box, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if process.stdin is not None and process.stdout is not None:
             process.stdin.write(given)
             process.stdin.close()
-            yield from (json.loads(line) for line in process.stdout if line.startswith("{"))
+            yield from (json_object(line, "what the probe said") for line in process.stdout if line.startswith("{"))
 
 
 class Watch:
@@ -63,7 +64,7 @@ class Watch:
     def end(self) -> dict[str, Any] | None:
         """What it saw (gpubox.remote.watch.summary); None: it did not say."""
         said, _ = self._process.communicate()
-        return dict(json.loads(said)) if said.startswith("{") else None
+        return json_object(said, "what the watch said") if said.startswith("{") else None
 
 
 def _on(box: Box, words: list[str]) -> list[str]:
