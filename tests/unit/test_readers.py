@@ -37,7 +37,7 @@ REAL = [
     '{"type": "container", "devices": {"gpu": {"type": "gpu", "pci": "01:00.0"}}, "config": {"limits.cpu": "1"}}',
     "file\t644 root root\tabc\t/etc/a\nlink\t/x\t\t/etc/b\nabsent\t\t\t/etc/c\n",
     "nvidia-smi\t590.44.01-1\tii \n",
-    '{"changed": [], "python": "3.11.2", "implementation": "CPython", "folders": ["a-1.dist-info"], "config_changed": false}',
+    '{"changed": [], "python": "3.11", "implementation": "CPython", "folders": ["a-1.dist-info"], "config_changed": 0}',
     '{"current": "a", "releases": [{"digest": "a"}], "superfluous": []}',
     '{"event": "ready"}\n{"event": "failed", "cause": "x"}\n',
     "deb http://deb.debian.org/debian bookworm main\n",
