@@ -6,10 +6,11 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-from pyinfra.api import QuoteString, StringCommand
+from pyinfra.api import StringCommand
 
-from gpubox.remote import alone, switch
+from gpubox.remote import switch
 from gpubox.server.release import ROOT
+from gpubox.support import payload
 from gpubox.support.errors import GpuboxError
 from gpubox.support.reading import reader
 
@@ -62,8 +63,7 @@ def command(action: str, arguments: dict[str, Any]) -> StringCommand:
 
     + arguments: of gpubox.remote.switch.Arguments
     """
-    script = QuoteString(alone(switch))
-    return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3 -I -c", script, action)
+    return StringCommand(payload.shell("switch", action, given=arguments))
 
 
 def somebody() -> str:

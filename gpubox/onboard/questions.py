@@ -2,8 +2,7 @@
 
 from gpubox.facts import apt
 from gpubox.hypervisor import cards, nodes
-from gpubox.remote import alone
-from gpubox.remote import servers as onbox
+from gpubox.support import payload
 
 CARD_FIELDS = (
     "index,uuid,name,compute_cap,memory.total,power.limit,pci.bus_id,"
@@ -57,7 +56,7 @@ while read -r f; do d=${f%/pyvenv.cfg}; s=$(echo "$d"/lib/python*/site-packages/
 printf '%s\\t%s\\t%s\\n' "$d" "$(sed -n 's/^version[^=]*= *//p' "$f" | head -n1)" "${s%.dist-info}"; done""",
     "units": """grep -lE 'sglang|vllm' /etc/systemd/system/*.service /usr/lib/systemd/system/*.service |
 while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
-    "servers": f"python3 -I -S - <<'GPUBOX-END-OF-SCRIPT'\n{alone(onbox)}\nGPUBOX-END-OF-SCRIPT",
+    "servers": payload.shell("servers", flags=payload.BARE),
     "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
 while read -r p; do printf '%s\\t%s\\n' "$p" "$(tr '\\0\\n' '\\t ' <"/proc/$p/cmdline")"; done""",
     "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",
