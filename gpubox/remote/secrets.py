@@ -25,7 +25,7 @@ FLAGS = ("api-key", "admin-api-key", "ssl-keyfile-password", "watermark-key")
 """Flags of SGLang whose values are secret; argparse takes their abbreviations too (`--api-k`)."""
 _PLAIN_FLAGS = frozenset({"ssl-keyfile"})
 """A path. It begins as a secret flag does and is no abbreviation of it: argparse takes a whole name first."""
-_SHORTEST_ABBREVIATION = 3
+_SHORTEST_ABBREVIATION = 2
 
 _ALWAYS = _words(
     "secret secrets password passwords passwd passphrase passphrases apikey apikeys credential credentials creds "
@@ -156,7 +156,9 @@ def is_secret_flag(word: str) -> bool:
 def flag_meant(word: str) -> str:
     """The flag of FLAGS that a word of a command line is, whole or abbreviated; empty: none."""
     name = word.lstrip("-").replace("_", "-")
-    if name in _PLAIN_FLAGS or len(name) < _SHORTEST_ABBREVIATION:
+    if name in FLAGS:
+        return name
+    if name in _PLAIN_FLAGS or len(name) < _SHORTEST_ABBREVIATION or not word.startswith("--"):
         return ""
     return next((flag for flag in FLAGS if flag.startswith(name)), "")
 
