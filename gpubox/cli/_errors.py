@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import click
 
+from gpubox.remote import secrets
 from gpubox.support.errors import GpuboxError
 
 _INTERRUPTED = 1
@@ -29,6 +30,8 @@ def end(error: BaseException, as_json: bool) -> NoReturn:
     code = _exit_code(error)
     if as_json:
         click.echo(json.dumps({"error": _parts(error), "exit_code": code}, indent=1))
+    elif isinstance(error, GpuboxError):
+        _show(error)
     elif isinstance(error, click.ClickException):
         error.show()
     else:
@@ -38,8 +41,12 @@ def end(error: BaseException, as_json: bool) -> NoReturn:
 
 def after_result(error: GpuboxError) -> NoReturn:
     """For an error after the result was printed as JSON: on stderr, for people, and the exit code."""
-    error.show()
+    _show(error)
     sys.exit(error.exit_code)
+
+
+def _show(error: GpuboxError) -> None:
+    click.echo(f"Error: {secrets.shapes(error.message)}", err=True)
 
 
 def _exit_code(error: BaseException) -> int:
@@ -48,7 +55,8 @@ def _exit_code(error: BaseException) -> int:
 
 def _parts(error: BaseException) -> dict[str, str]:
     if isinstance(error, GpuboxError):
-        return {"found": error.found, "needed": error.needed, "todo": error.todo}
+        parts = {"found": error.found, "needed": error.needed, "todo": error.todo}
+        return {name: secrets.shapes(text) for name, text in parts.items()}
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx is not None else "gpubox"
         return {"found": error.format_message(), "needed": "a command line that fits", "todo": f"{path} --help"}

@@ -15,6 +15,7 @@ from pyinfra.api.arguments import ConnectorArguments
 from pyinfra.connectors.util import extract_control_arguments, make_unix_command_for_host
 
 from gpubox.operations.progress import connector_arguments
+from gpubox.remote import secrets
 from gpubox.support.reading import json_object
 
 _CLOSING_S = 5
@@ -23,7 +24,7 @@ _CLOSING_S = 5
 def run(host: Host, command: StringCommand) -> tuple[bool, list[str], list[str]]:
     """Whether it ended well, its lines, and the lines of its stderr. Nothing is printed."""
     succeeded, output = host.run_shell_command(command, **connector_arguments(host))
-    return succeeded, output.stdout_lines, output.stderr_lines
+    return succeeded, output.stdout_lines, secrets.lines(output.stderr_lines)
 
 
 def channels(host: Host, command: StringCommand) -> tuple[Any, Any, Any] | None:

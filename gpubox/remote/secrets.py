@@ -178,12 +178,17 @@ def text(said: str, *known: str) -> str:
 
     + known: secrets that are known by themselves, as the API key of the server
     """
-    said = without(said, known)
+    said = shapes(without(said, known))
+    for pattern in (_QUERY, _ASSIGNED, _FLAG_IN_TEXT, _LISTED_FLAG):
+        said = _with_values_masked(pattern, said)
+    return said
+
+
+def shapes(said: str) -> str:
+    """A text without what looks like a secret by itself; for prose, in which `--api-key or` gives no value."""
     for shape in _SHAPES:
         said = shape.sub(MASK, said)
     said = _LONG_USER.sub(f"{MASK}@", _USER.sub(f"{MASK}@", said))
-    for pattern in (_QUERY, _ASSIGNED, _FLAG_IN_TEXT, _LISTED_FLAG):
-        said = _with_values_masked(pattern, said)
     return _SCHEME.sub(_scheme_masked, said)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from gpubox.facts import release
 from gpubox.facts.release import Releases
 from gpubox.hosts import Box
-from gpubox.remote import switch
+from gpubox.remote import secrets, switch
 from gpubox.server import readiness
 from gpubox.server.service import UNIT
 from gpubox.support import payload, ssh
@@ -32,7 +32,7 @@ def act(box: Box, action: str, digest: str = "") -> Releases:
     done = subprocess.run(command, input=json.dumps(arguments), capture_output=True, text=True)
     if done.returncode == 0:
         return release.parse(done.stdout.strip())
-    said = done.stderr.strip() or f"exit code {done.returncode}"
+    said = secrets.text(done.stderr.strip()) or f"exit code {done.returncode}"
     if done.returncode == _BUSY:
         raise GpuboxError(f"{box.name}: another run is at work", "its end")
     raise (GpuboxError if done.returncode == switch.FAILED else CannotTellError)(f"{box.name}: {said}")

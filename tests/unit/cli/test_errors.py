@@ -68,6 +68,16 @@ def test_every_kind(raised: BaseException, code: int, parts: tuple[str, ...], mo
     assert (tuple(error(result).values()), result.exit_code) == (parts, code)
 
 
+def test_no_error_shows_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise GpuboxError("https://jane:hunter2@proxy said no", "--api-key or a token", "not ghp_hunter2hunter2")
+
+    monkeypatch.setattr(inventory, "read", fail)
+    for result in (call("check"), call("check", "--json")):
+        assert "hunter2" not in result.output
+        assert "--api-key or a token" in result.output
+
+
 def test_a_mistake_of_ours_is_told_and_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "read", lambda _: 1 / 0)
     result = call("check", "--json")
