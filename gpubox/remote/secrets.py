@@ -85,13 +85,20 @@ _SHAPES = tuple(
         _LEFT + r"SG\.[\w-]{10,}\.[\w-]{10,}",
         _LEFT + r"AGE-SECRET-KEY-1[A-Z0-9]{10,}",
         _LEFT + r"eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)*",
+    )
+)
+"""What looks like a secret by itself: prefixes that the issuers document, tokens of three parts."""
+_PRIVATE_KEY = "PRIVATE KEY"
+_PRIVATE_KEYS = tuple(
+    re.compile(shape)
+    for shape in (
         # the first line and all that follows it; the last lines, where the first is out of sight
         r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
         r"(?:[A-Za-z0-9+/=]{8,}\s+)*[A-Za-z0-9+/=]*\s*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----",
     )
 )
-"""What looks like a secret by itself: prefixes that the issuers document, tokens of three parts, private keys."""
-_USER = re.compile(r"(?<=://)(?![^\s/?#@'\"]*:\d+(?:[/?#\s'\"]|$))[^\s'\"/?#@]*:(?:[^\s'\"]*@|\S*?@)")
+"""A private key in PEM, which goes over many lines."""
+_USER = re.compile(r"(?<=://)(?![^\s/?#@'\"]*:\d+(?:[/?#\s'\"]|$))[^\s'\"/?#@]*:(?:[^\s'\"]{0,500}@|\S{0,500}?@)")
 """User and password of a URL, up to the last @: whoever writes a @ into a password forgets to encode it."""
 _LONG_USER = re.compile(r"(?<=://)[^\s/:?#@'\"]{16,}@")
 """A URL with a long user alone: a token."""
@@ -100,27 +107,25 @@ _SCHEME_WORDS = re.compile(r"(token|auth\w*|scheme|realm|credentials?|is|was|not
 """After `Bearer` in a sentence."""
 _ENCODED = re.compile(r"(?=.*[A-Z0-9=+/])[A-Za-z0-9+/]{6,}=*")
 
-_ASSIGNED = re.compile(
-    r"""(?P<name>(?:--?)?[A-Za-z_][\w.-]*|(?i:api|access|secret|private|auth)\s(?i:key|token))
-    (?P<sign>\\*['"]?\s*(?:=>|:=|[=:])\s*)
-    (?P<value>
-        \\+(?P<escaped>['"])[^\n]*?\\+(?P=escaped)
-        |'(?:[^'\\\n]|\\.)*'
-        |"(?:[^"\\\n]|\\.)*"
-        |[\[({][^\])}]*[\])}]
-        |(?:(?i:Bearer|Basic|Token|Digest)\s+)?\S+
-    )""",
-    re.X | re.S,
+_QUOTES = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
+_ASSIGNED = (
+    re.compile(
+        r"""((?:--?)?[A-Za-z_][\w.-]*|(?i:api|access|secret|private|auth)\s(?i:key|token))"""
+        r"""(\\*['"]?\s*(?:=>|:=|[=:])\s*)"""
+    ),
+    re.compile(
+        r"""\\+(['"])[^\n]*?\\+\1|""" + _QUOTES + r"""|[\[({][^\])}]*[\])}]|(?:(?:Bearer|Basic|Token|Digest)\s+)?\S+""",
+        re.I,
+    ),
 )
 """`name=value`, `name: value`, `"name": "value"`, also inside of text that was quoted before."""
-_QUERY = re.compile(r"(?P<name>(?<=[?&])[A-Za-z_][\w.-]*)(?P<sign>=)(?P<value>[^\s&'\"#]+)")
+_QUERY = (re.compile(r"(?<=[?&])([A-Za-z_][\w.-]*)(=)"), re.compile(r"[^\s&'\"#]+"))
 """A parameter of a URL: it ends at the next one."""
-_FLAG_IN_TEXT = re.compile(
-    r"(?P<name>(?<![\w-])--?[A-Za-z][\w-]*)(?P<sign>\s+)(?P<value>'[^']*'|\"[^\"]*\"|[^\s'\",\]]\S*)"
+_FLAG_IN_TEXT = (
+    re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)(\s+)"),
+    re.compile(r"'[^']*'|\"[^\"]*\"|[^\s'\",\]]\S*"),
 )
-_LISTED_FLAG = re.compile(
-    r"(?P<name>(?<=['\"])--?[A-Za-z][\w-]*)(?P<sign>['\"]\s*,?\s*)(?P<value>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-)
+_LISTED_FLAG = (re.compile(r"(?<=['\"])(--?[A-Za-z][\w-]*)(['\"]\s*,?\s*)"), re.compile(_QUOTES))
 """A command line that was printed as a list: `'--api-key', 'x'`."""
 _NOTHING = re.compile(
     r"[\\'\"]*(?:None|null|nil|true|false|unset|yes|no|on|off|[01]|\(secret\))?[\s,;.)}\]\\'\"]*", re.I
@@ -178,18 +183,24 @@ def text(said: str, *known: str) -> str:
 
     + known: secrets that are known by themselves, as the API key of the server
     """
-    said = shapes(without(said, known))
+    said = _without_shapes(without(said, known))
     for pattern in (_QUERY, _ASSIGNED, _FLAG_IN_TEXT, _LISTED_FLAG):
         said = _with_values_masked(pattern, said)
-    return said
+    return _SCHEME.sub(_scheme_masked, said)
 
 
 def shapes(said: str) -> str:
     """A text without what looks like a secret by itself; for prose, in which `--api-key or` gives no value."""
+    return _SCHEME.sub(_scheme_masked, _without_shapes(said))
+
+
+def _without_shapes(said: str) -> str:
     for shape in _SHAPES:
         said = shape.sub(MASK, said)
-    said = _LONG_USER.sub(f"{MASK}@", _USER.sub(f"{MASK}@", said))
-    return _SCHEME.sub(_scheme_masked, said)
+    if _PRIVATE_KEY in said:  # what they look for would be searched from every word of a long log
+        for shape in _PRIVATE_KEYS:
+            said = shape.sub(MASK, said)
+    return _LONG_USER.sub(f"{MASK}@", _USER.sub(f"{MASK}@", said))
 
 
 def without(said: str, known: Iterable[str]) -> str:
@@ -261,35 +272,34 @@ def _says_secret(last: str, before: list[str]) -> bool:
     return last != "pass" or not {"forward", "single", "per", "backward"}.intersection(before[-1:])
 
 
-def _with_values_masked(pattern: re.Pattern[str], said: str) -> str:
-    """Each value whose name is secret is masked; what stands beside is searched again."""
+def _with_values_masked(patterns: tuple[re.Pattern[str], re.Pattern[str]], said: str) -> str:
+    """Each value whose name is secret is masked. The value of another may be an assignment of its own."""
+    name_and_sign, value_of = patterns
     done: list[str] = []
     at = 0
-    while True:
-        found = pattern.search(said, at)
-        if found is None:
-            return "".join([*done, said[at:]])
-        if _is_assigned_secret(found):
-            masked = _masked_value(found["value"])
-            done.append(said[at : found.start("value")] + masked)
-            at = found.end()
-        else:  # the value may be an assignment of its own: `args: api_key=x`
-            end = found.start("value")
-            done.append(said[at:end])
-            at = end
+    for found in name_and_sign.finditer(said):
+        if found.start() < at or not _names_secret(found[1]):
+            continue
+        value = value_of.match(said, found.end())
+        if value is not None and not _is_plain(found[1], found[2], value.group()):
+            done += [said[at : value.start()], _masked_value(value.group())]
+            at = value.end()
+    return "".join([*done, said[at:]])
 
 
-def _is_assigned_secret(found: re.Match[str]) -> bool:
-    name, value, sign = found["name"], found["value"], found["sign"]
-    if not name.startswith("-"):
-        name = name.rpartition(".")[2]
-        if _NOTHING.fullmatch(value) or not is_secret_name(name):
-            return False
-    elif _NOTHING.fullmatch(value) or not is_secret_flag(name):
-        return False
-    # `#token: 1234`: a server counts tokens in its log, and a parser says `unexpected token: }`
-    is_bare = name.lower() == "token" and "=" not in sign
-    return not (is_bare and (_NUMBER.fullmatch(value) or not re.search(r"\w{6}", value)))
+def _names_secret(name: str) -> bool:
+    return is_secret_flag(name) if name.startswith("-") else is_secret_name(name.rpartition(".")[2])
+
+
+def _is_plain(name: str, sign: str, value: str) -> bool:
+    """Nothing, a switch, or what only stands behind the word `token`.
+
+    `#token: 1234`: a server counts tokens in its log, and a parser says `unexpected token: }`.
+    """
+    if _NOTHING.fullmatch(value):
+        return True
+    is_bare = name.rpartition(".")[2].lower() == "token" and "=" not in sign
+    return is_bare and bool(_NUMBER.fullmatch(value) or not re.search(r"\w{6}", value))
 
 
 def _masked_value(value: str) -> str:
