@@ -2,13 +2,17 @@
 
 from functools import partial
 
+from pyinfra.context import host
+
 from gpubox.cuda import packages as cuda
 from gpubox.deploy import step
 from gpubox.driver import packages as names
 from gpubox.facts.apt import AptFact
+from gpubox.facts.card_limits import LimitsFact
 from gpubox.facts.driver import DriverFact
 from gpubox.facts.once import read
 from gpubox.hosts import Box
+from gpubox.operations.card_limits import card_limits
 from gpubox.operations.driver import compared, held, non_free, run_file, userland
 
 
@@ -36,3 +40,9 @@ def driver(box: Box) -> None:
         case "run":
             run_file(name="Userland from NVIDIA's installer", files=wish.runs, look=look)
     compared(name="One version", look=look)
+    card_limits(
+        name="Power limits and clocks",
+        limits=box.settings.card_limits,
+        there=lambda: look().files,
+        look=partial(host.get_fact, LimitsFact),
+    )

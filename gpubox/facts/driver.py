@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
+from gpubox.driver import limits
 from gpubox.driver import packages as driver
 from gpubox.facts import files
 from gpubox.facts import packages as dpkg
@@ -77,7 +78,7 @@ class DriverFact(FactBase[DriverState]):
                 "packages": dpkg.question([*driver.USERLAND, *driver.KERNEL_PACKAGES]),
                 "offers": offers,
                 "automatic": StringCommand(f"apt-mark {INSTALLED_ALONE} showauto 2>&1"),
-                "files": files.question([driver.PINS, driver.UNATTENDED, driver.SOURCE_FILE]),
+                "files": files.question([driver.PINS, driver.UNATTENDED, driver.SOURCE_FILE, *limits.FILES]),
             }
         )
 

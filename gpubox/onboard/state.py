@@ -196,6 +196,8 @@ def card_facts(cards: list[Card]) -> list[CardFact] | None:
             compute_capability=card.compute_capability,
             memory_mib=card.memory_mib,
             power_limit_w=card.power_limit_w,
+            uuid=card.uuid,
+            pci=card.pci,
         )
         for card in cards
     ]

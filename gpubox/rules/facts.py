@@ -18,6 +18,10 @@ class CardFact(Model):
     """In all."""
     power_limit_w: float | None = None
     """Watts, as it is set now."""
+    uuid: str = ""
+    """As nvidia-smi prints it; empty: not known."""
+    pci: str = ""
+    """PCI address as 0000:c1:00.0; empty: not known."""
 
 
 class BoxFacts(Model):

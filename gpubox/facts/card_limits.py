@@ -1,0 +1,58 @@
+"""Power limits and clocks of a machine's cards as they are now, and the unit that sets them. One command."""
+
+from dataclasses import dataclass
+
+from pyinfra.api import FactBase
+from typing_extensions import override
+
+from gpubox.driver import limits
+from gpubox.driver.limits import LimitedCard
+from gpubox.facts.answers import answers, script
+
+
+@dataclass(frozen=True)
+class LimitsState:
+    """What the operation `card_limits` compares with."""
+
+    cards: list[LimitedCard]
+    trouble: str
+    """Why nvidia-smi lists no cards, in its own words; empty: it did."""
+    in_container: bool
+    """The driver is another machine's."""
+    enabled: bool
+    """The unit starts at each boot."""
+    active: bool
+    """The unit has set the limits since the driver was loaded."""
+    stale: bool
+    """The unit's file changed since systemd read it."""
+
+
+class LimitsFact(FactBase[LimitsState]):
+    """LimitsState of the host."""
+
+    @override
+    def command(self) -> str:
+        properties = "UnitFileState,ActiveState,NeedDaemonReload"
+        return script(
+            {
+                "cards": limits.QUESTION,
+                "container": "systemd-detect-virt --quiet --container",
+                "unit": f"systemctl show --property={properties} {limits.UNIT}",
+            }
+        )
+
+    @override
+    def process(self, output: list[str]) -> LimitsState:
+        found = answers(output)
+        cards = limits.parse(found["cards"].text)
+        lines = found["unit"].expect(0, what=limits.UNIT).splitlines()
+        unit = dict(line.split("=", 1) for line in lines if "=" in line)
+        said = " ".join(found["cards"].text.split()) or f"exit code {found['cards'].rc}"
+        return LimitsState(
+            cards=cards,
+            trouble="" if cards else said,
+            in_container=found["container"].rc == 0,
+            enabled=unit.get("UnitFileState") == "enabled",
+            active=unit.get("ActiveState") == "active",
+            stale=unit.get("NeedDaemonReload") == "yes",
+        )
