@@ -45,4 +45,5 @@ def driver(box: Box) -> None:
         limits=box.settings.card_limits,
         there=lambda: look().files,
         look=partial(host.get_fact, LimitsFact),
+        has_driver=lambda: not look().in_container,
     )

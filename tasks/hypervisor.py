@@ -47,6 +47,7 @@ def hypervisor(this: Hypervisor) -> None:
         limits=wish.card_limits,
         there=lambda: look().files,
         look=partial(host.get_fact, LimitsFact),
+        has_driver=lambda: True,
     )
     kernel_command_line(name="Kernel command line", words=wish.kernel_command_line, look=look)
     for box in this.boxes:

@@ -17,8 +17,6 @@ class LimitsState:
     cards: list[LimitedCard]
     trouble: str
     """Why nvidia-smi lists no cards, in its own words; empty: it did."""
-    in_container: bool
-    """The driver is another machine's."""
     enabled: bool
     """The unit starts at each boot."""
     active: bool
@@ -36,7 +34,6 @@ class LimitsFact(FactBase[LimitsState]):
         return script(
             {
                 "cards": limits.QUESTION,
-                "container": "systemd-detect-virt --quiet --container",
                 "unit": f"systemctl show --property={properties} {limits.UNIT}",
             }
         )
@@ -51,7 +48,6 @@ class LimitsFact(FactBase[LimitsState]):
         return LimitsState(
             cards=cards,
             trouble="" if cards else said,
-            in_container=found["container"].rc == 0,
             enabled=unit.get("UnitFileState") == "enabled",
             active=unit.get("ActiveState") == "active",
             stale=unit.get("NeedDaemonReload") == "yes",

@@ -56,6 +56,8 @@ def read_box(found: Mapping[str, Answer]) -> Box:
         units=found["units"].text.splitlines(),
         servers=_servers(found["servers"]),
         users=[line.strip() for line in found["users"].text.splitlines()],
+        proxies=_variables(found["proxies"].text),
+        login_proxies=_variables(found["login-proxies"].text),
         apt=_apt(found),
     )
 
@@ -66,9 +68,12 @@ def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
     return BoxFacts(
         cards=card_facts(_cards(found["cards"], {})),
         driver=_driver(text),
+        module_on_disk=_on_disk(found["module-on-disk"]),
+        reboot_for=_reboot_for(found["reboot-required"]),
         module_license=_licence(found["licence"], text),
         virtualisation=judge(_signs(found)).place,
         distribution=names[0].replace(".", "") if names else None,
+        proxies=_variables(found["proxies"].text),
     )
 
 
@@ -108,6 +113,8 @@ def _gpus(found: Mapping[str, Answer]) -> Gpus:
         pci=found["pci"].text.splitlines(),
         driver=_driver(text),
         licence=_licence(found["licence"], text),
+        on_disk=_on_disk(found["module-on-disk"]),
+        reboot_for=_reboot_for(found["reboot-required"]),
         answers=found["nvidiactl"].text.rpartition("/dev/nvidiactl: ")[2].strip() if found["nvidiactl"].rc else "",
         stand_in=found["stand-in"].rc == 0,
         links=_matrix(found["topo-m"]),
@@ -167,6 +174,21 @@ def _licence(told: Answer, version_text: str) -> str | None:
     if "NVRM version" not in version_text:
         return None
     return "Dual MIT/GPL" if "Open Kernel Module" in version_text else "NVIDIA"
+
+
+def _on_disk(told: Answer) -> str | None:
+    word = told.text.strip()
+    return word if told.rc == 0 and re.fullmatch(r"\d+\.\d+(\.\d+)?", word) else None
+
+
+def _reboot_for(told: Answer) -> list[str]:
+    return sorted({*told.text.split()}) if told.rc == 0 else []
+
+
+def _variables(text: str) -> dict[str, str]:
+    """systemd quotes values with odd characters as `$'...'`, /etc/environment with plain quotes."""
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip().removeprefix("$").strip("'\"") for name, _, value in pairs}
 
 
 def _matrix(answer: Answer) -> Matrix | None:

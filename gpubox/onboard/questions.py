@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gpubox.facts import apt
-from gpubox.hypervisor import cards, nodes
+from gpubox.hypervisor import cards, modules, nodes
 from gpubox.remote import servers as onbox
 
 CARD_FIELDS = (
@@ -17,6 +17,8 @@ GPUS = {
     "topo-p2p": "nvidia-smi topo -p2p r",
     "driver": "cat /proc/driver/nvidia/version",
     "licence": "/sbin/modinfo -F license nvidia",
+    "module-on-disk": modules.ON_DISK,
+    "reboot-required": modules.REBOOT,
     "nvidiactl": "( : <>/dev/nvidiactl ) 2>&1",
     "pci": cards.LIST,
     "numa": """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
@@ -61,6 +63,9 @@ while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
     "servers": f"python3 -I -S - <<'GPUBOX-END-OF-SCRIPT'\n{Path(onbox.__file__).read_text()}\nGPUBOX-END-OF-SCRIPT",
     "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
 while read -r p; do echo "$p $(tr '\\0' ' ' <"/proc/$p/cmdline" | cut -c1-120 | sed 's/\\(key\\|token\\|password\\)[ =].*/\\1 .../I')"; done""",  # noqa: E501 - one shell line
+    "proxies": """systemctl show-environment | grep -iE '^[a-z]+_proxy=' | sed -E '/^no_proxy=/I!s/=.*/=set/'""",
+    "login-proxies": """sed -n -E 's/^(export[[:space:]]+)?([A-Za-z]+_[Pp][A-Za-z]+=)"?([^"]*)"?$/\\2\\3/p' /etc/environment |
+grep -iE '^[a-z]+_proxy=' | sed -E '/^no_proxy=/I!s/=.*/=set/'""",
     "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",
     "dpkg-audit": "LC_ALL=C dpkg --audit 2>&1",
     "apt-holders": apt.HOLDERS,
@@ -80,6 +85,19 @@ elif [ -x /usr/bin/lxc-ls ]; then for n in $(/usr/bin/lxc-ls -1); do
 printf '%s\\t%s\\t%s\\n' "$n" "$n" "$(/usr/bin/lxc-info -n "$n" -iH | tr '\\n' ' ')"; done; fi""",
 }
 
-_FOR_RULES = ("cards", "driver", "licence", "os", "init", "run-container", "detect-virt", "dmi", "cpu-flag")
+_FOR_RULES = (
+    "cards",
+    "driver",
+    "licence",
+    "module-on-disk",
+    "reboot-required",
+    "os",
+    "init",
+    "run-container",
+    "detect-virt",
+    "dmi",
+    "cpu-flag",
+    "proxies",
+)
 FACTS = {name: BOX[name] for name in _FOR_RULES}
 """What the rules judge by (gpubox.rules.facts.BoxFacts)."""

@@ -23,7 +23,10 @@ _RESTART = StringCommand(
 
 @operation()
 def card_limits(
-    limits: Mapping[str, CardLimit], there: Callable[[], Mapping[str, Entry]], look: Callable[[], LimitsState]
+    limits: Mapping[str, CardLimit],
+    there: Callable[[], Mapping[str, Entry]],
+    look: Callable[[], LimitsState],
+    has_driver: Callable[[], bool],
 ) -> Commands:
     """
     Have the limits set now, at each boot and at each load of the driver; without any, have nothing of it.
@@ -31,12 +34,16 @@ def card_limits(
     + limits: card -> its limits, of the data
     + there: gives path -> Entry for all of gpubox.driver.limits.FILES
     + look: gives the LimitsState; asked only where there is something to do or to compare
+    + has_driver: whether the kernel module is this machine's own; in a container it is the hypervisor's
     """
     entries = there()
     if not limits:
         if any(entries[path].kind != "absent" for path in texts.FILES):
             yield from _removed(look())
         return
+    if not has_driver():
+        found = "card_limits in the data of a container: the driver is its hypervisor's"
+        raise OperationError(f"{host.name}: {found}; needed: the same in the data of the hypervisor")
     state = look()
     if state.trouble and ctx_state.isset() and not ctx_state.get().is_executing:
         yield StringCommand("true")  # only counted: an earlier operation may bring nvidia-smi, and the run asks again
@@ -67,9 +74,6 @@ def _files(limits: Mapping[str, CardLimit]) -> list[OwnedFile]:
 
 def _refuse(limits: Mapping[str, CardLimit], state: LimitsState) -> None:
     """Before anything is written: a limit that no card here takes."""
-    if state.in_container:
-        found = "card_limits in the data of a container: the driver is its hypervisor's"
-        raise OperationError(f"{host.name}: {found}; needed: the same in the data of the hypervisor")
     if state.trouble:
         raise OperationError(f"{host.name}: card_limits cannot be compared, nvidia-smi said: {state.trouble[:300]}")
     if wrong := texts.refused(limits, state.cards):

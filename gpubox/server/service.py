@@ -12,7 +12,7 @@ from gpubox.facts.service import STAMP
 from gpubox.hosts import Box
 from gpubox.remote import checks, probe
 from gpubox.remote.weights import Arguments
-from gpubox.server import command, jit, patches, release, systemd
+from gpubox.server import command, jit, patches, proxy, release, systemd
 from gpubox.server.release import FOLDER, HERE, ROOT, Release
 from gpubox.settings.profile import FlagValue
 from gpubox.support import paths
@@ -80,6 +80,12 @@ def service_of(box: Box) -> Service:
         ],
         probe=json.loads(files["probe.json"]),
     )
+
+
+def own_addresses(box: Box) -> list[str]:
+    """What clients on the box may call it, beside the names that every machine has for itself."""
+    listens = str(box.profile.flags.get("host") or "")
+    return [name for name in (listens, box.address) if name and name not in {"::", *proxy.LOCAL}]
 
 
 def checks_of(box: Box, wish: Service) -> checks.Arguments:
@@ -160,7 +166,8 @@ def _environment(box: Box, venv_path: str) -> dict[str, str]:
         variables["HF_HUB_OFFLINE"] = "1"  # what is served was fetched and looked at before
         if cache := _cache(box):
             variables["HF_HUB_CACHE"] = cache
-    return {**variables, STAMP: HERE}
+    past_proxy = proxy.completed(variables, own_addresses(box), tls="ssl-certfile" in box.profile.flags)
+    return {**variables, **past_proxy, STAMP: HERE}
 
 
 def _probe(box: Box, with_key: bool) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from tests.unit.test_facts import printed
 pytestmark = pytest.mark.pain("P94")
 
 CARD = LimitedCard("GPU-1a", "0000:01:00.0", "NVIDIA RTX PRO 6000", 450.0, 600.0, 300.0, 600.0, 180.0, 405.0)
-STATE = LimitsState([CARD], "", in_container=False, enabled=True, active=True, stale=False)
+STATE = LimitsState([CARD], "", enabled=True, active=True, stale=False)
 DATA = {"all": CardLimit(power_w=450)}
 ABSENT = dict.fromkeys(FILES, Entry("absent"))
 RESTART = f"systemctl restart {UNIT} || {{ journalctl -u {UNIT} -n 20 -o cat --no-pager -q >&2; exit 1; }}"
@@ -41,11 +41,14 @@ def there(data: dict[str, CardLimit]) -> dict[str, Entry]:
     }
 
 
-def commands(data: dict[str, CardLimit], entries: dict[str, Entry], state: LimitsState) -> list[str]:
+def commands(
+    data: dict[str, CardLimit], entries: dict[str, Entry], state: LimitsState, has_driver: bool = True
+) -> list[str]:
     """The commands; a file that is put is its last one, what runs on the controller its function's name."""
     found: list[str] = []
     operation: Any = card_limits
-    for command in operation._inner(limits=data, there=lambda: entries, look=lambda: state):
+    asked = {"there": lambda: entries, "look": lambda: state, "has_driver": lambda: has_driver}
+    for command in operation._inner(limits=data, **asked):
         if isinstance(command, StringCommand):
             text = command.get_raw_value()
             found += [] if text.startswith(("mkdir -p", "chmod")) else [text]
@@ -61,7 +64,7 @@ def test_without_the_setting_nothing_is_asked_and_nothing_is_done() -> None:
     def never() -> LimitsState:
         raise AssertionError("asked the cards")
 
-    assert list(operation._inner(limits={}, there=lambda: ABSENT, look=never)) == []
+    assert list(operation._inner(limits={}, there=lambda: ABSENT, look=never, has_driver=lambda: False)) == []
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,6 @@ def test_without_the_setting_what_an_earlier_one_brought_goes() -> None:
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        (replace(STATE, in_container=True), "the driver is its hypervisor's"),
         (replace(STATE, cards=[], trouble="NVIDIA-SMI has failed"), "nvidia-smi said: NVIDIA-SMI has failed"),
         (replace(STATE, cards=[replace(CARD, highest_w=400.0)]), "power_w is 450, it allows 300.0 to 400.0"),
         (replace(STATE, cards=[replace(CARD, power_w=None)]), "no power limit that can be set"),
@@ -133,6 +135,11 @@ def test_without_the_setting_what_an_earlier_one_brought_goes() -> None:
 def test_what_cannot_be_set_is_refused_before_anything_is_written(state: LimitsState, says: str) -> None:
     with pytest.raises(OperationError, match=says):
         commands(DATA, ABSENT, state)
+
+
+def test_a_container_is_told_where_its_driver_is() -> None:
+    with pytest.raises(OperationError, match="the driver is its hypervisor's"):
+        commands(DATA, ABSENT, STATE, has_driver=False)
 
 
 def test_the_cards_are_asked_after_it() -> None:
@@ -145,7 +152,7 @@ def test_the_cards_are_asked_after_it() -> None:
 def test_the_fact() -> None:
     line = "GPU-1a, 00000000:01:00.0, NVIDIA RTX PRO 6000, 450.00, 600.00, 300.00, 600.00, 180, 405"
     unit = "UnitFileState=enabled\nActiveState=active\nNeedDaemonReload=no"
-    assert LimitsFact().process(printed(cards=line, container="", unit=unit)).cards == [CARD]
+    assert LimitsFact().process(printed(cards=line, unit=unit)).cards == [CARD]
     nothing = "UnitFileState=\nActiveState=inactive\nNeedDaemonReload=no"
-    found = LimitsFact().process(printed(cards="sh: nvidia-smi: not found", container="", unit=nothing))
+    found = LimitsFact().process(printed(cards="sh: nvidia-smi: not found", unit=nothing))
     assert (found.cards, found.trouble, found.enabled) == ([], "sh: nvidia-smi: not found", False)
