@@ -9,6 +9,7 @@ from gpubox.deploy import step
 from gpubox.driver import packages as names
 from gpubox.facts.apt import AptFact
 from gpubox.facts.card_limits import LimitsFact
+from gpubox.facts.docker import DockerAtRisk
 from gpubox.facts.driver import DriverFact
 from gpubox.facts.once import read
 from gpubox.hosts import Box
@@ -46,4 +47,5 @@ def driver(box: Box) -> None:
         there=lambda: look().files,
         look=partial(host.get_fact, LimitsFact),
         has_driver=lambda: not look().in_container,
+        at_risk=partial(read, DockerAtRisk),
     )

@@ -8,6 +8,7 @@ from pyinfra.context import host
 from gpubox.deploy import step
 from gpubox.driver import limits
 from gpubox.facts.card_limits import LimitsFact
+from gpubox.facts.docker import DockerAtRisk
 from gpubox.facts.hypervisor import HypervisorState, WayIn
 from gpubox.facts.hypervisor_host import HostState
 from gpubox.facts.once import read
@@ -36,18 +37,20 @@ def hypervisor(this: Hypervisor) -> None:
         OwnedFile(NODES_SCRIPT, render("hypervisor-nodes.sh.j2"), mode="755"),
         OwnedFile(f"/etc/systemd/system/{NODES_UNIT}", render("hypervisor-nodes.service.j2", script=NODES_SCRIPT)),
     ]
+    at_risk = partial(read, DockerAtRisk)
     look = partial(read, HostState, paths=[*(file.path for file in files), *limits.FILES])
 
     owned_files(name="Module options, device nodes at boot", files=files, look=lambda: look().files)
     if any(box.settings.gpus for box in this.boxes):
-        device_nodes(name="Device nodes", look=look)
-    persistence(name="Persistence daemon", look=look)
+        device_nodes(name="Device nodes", look=look, at_risk=at_risk)
+    persistence(name="Persistence daemon", look=look, at_risk=at_risk)
     card_limits(
         name="Power limits and clocks",
         limits=wish.card_limits,
         there=lambda: look().files,
         look=partial(host.get_fact, LimitsFact),
         has_driver=lambda: True,
+        at_risk=at_risk,
     )
     kernel_command_line(name="Kernel command line", words=wish.kernel_command_line, look=look)
     for box in this.boxes:

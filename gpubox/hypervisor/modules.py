@@ -11,6 +11,7 @@ ON_DISK = "/sbin/modinfo -F version nvidia"
 """Shell text: the version of the module that the running kernel would load now (DKMS's too); none in a container."""
 REBOOT = "cat /run/reboot-required.pkgs; [ -e /run/reboot-required ]"
 """Shell text: exit code 0 where the distribution asks for a reboot, and the packages that ask."""
+_KERNEL_OR_DRIVER = re.compile(r"nvidia|linux-(image|modules|base)|pve-kernel|proxmox-kernel")
 _BLACKWELL = re.compile(r"Blackwell|RTX 50[5-9]0|\bG?B[123]00\b", re.I)
 
 
@@ -93,4 +94,6 @@ def other_on_disk(loaded: str | None, on_disk: str | None) -> str | None:
 
 def is_for_driver(packages: Sequence[str]) -> list[str]:
     """Those of the packages that ask for a reboot which bring a kernel or a driver."""
-    return [name for name in packages if re.search(r"nvidia|linux-(image|modules|base)|pve-kernel|proxmox-kernel", name)]
+    return [
+        name for name in packages if re.search(r"nvidia|linux-(image|modules|base)|pve-kernel|proxmox-kernel", name)
+    ]

@@ -28,6 +28,9 @@ echo "${d##*/} $(cat "$d/numa_node")";; esac; done""",
 }
 """About driver and cards: asked of a box and of its hypervisor alike."""
 
+_PROXIES = "grep -iE '^[a-z]+_proxy=' | sed -E '/^no_proxy=/I!s/=.*/=set/'"
+"""Of NAME=value lines those about proxies; a proxy's own value may hold a password, and stays on the machine."""
+
 _COMMON = {
     "hostname": "cat /proc/sys/kernel/hostname",
     "os": '. /etc/os-release; echo "$ID$VERSION_ID"; echo "$PRETTY_NAME"',
@@ -63,9 +66,8 @@ while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
     "servers": f"python3 -I -S - <<'GPUBOX-END-OF-SCRIPT'\n{Path(onbox.__file__).read_text()}\nGPUBOX-END-OF-SCRIPT",
     "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
 while read -r p; do echo "$p $(tr '\\0' ' ' <"/proc/$p/cmdline" | cut -c1-120 | sed 's/\\(key\\|token\\|password\\)[ =].*/\\1 .../I')"; done""",  # noqa: E501 - one shell line
-    "proxies": """systemctl show-environment | grep -iE '^[a-z]+_proxy=' | sed -E '/^no_proxy=/I!s/=.*/=set/'""",
-    "login-proxies": """sed -n -E 's/^(export[[:space:]]+)?([A-Za-z]+_[Pp][A-Za-z]+=)"?([^"]*)"?$/\\2\\3/p' /etc/environment |
-grep -iE '^[a-z]+_proxy=' | sed -E '/^no_proxy=/I!s/=.*/=set/'""",
+    "proxies": f"systemctl show-environment | {_PROXIES}",
+    "login-proxies": f"""sed -E 's/^export[[:space:]]+//; s/="(.*)"$/=\\1/' /etc/environment | {_PROXIES}""",
     "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",
     "dpkg-audit": "LC_ALL=C dpkg --audit 2>&1",
     "apt-holders": apt.HOLDERS,

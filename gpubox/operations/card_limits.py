@@ -12,6 +12,7 @@ from gpubox.driver.limits import SCRIPT, UNIT
 from gpubox.facts.card_limits import LimitsState
 from gpubox.operations import Commands, operation
 from gpubox.operations.files import put
+from gpubox.operations.reload import AtRisk, warn
 from gpubox.settings.host import CardLimit
 from gpubox.support.owned_file import Entry, OwnedFile
 
@@ -27,6 +28,7 @@ def card_limits(
     there: Callable[[], Mapping[str, Entry]],
     look: Callable[[], LimitsState],
     has_driver: Callable[[], bool],
+    at_risk: AtRisk = tuple,
 ) -> Commands:
     """
     Have the limits set now, at each boot and at each load of the driver; without any, have nothing of it.
@@ -35,10 +37,12 @@ def card_limits(
     + there: gives path -> Entry for all of gpubox.driver.limits.FILES
     + look: gives the LimitsState; asked only where there is something to do or to compare
     + has_driver: whether the kernel module is this machine's own; in a container it is the hypervisor's
+    + at_risk: gives docker containers that a reload of systemd may take the cards from
     """
     entries = there()
     if not limits:
         if any(entries[path].kind != "absent" for path in texts.FILES):
+            warn(at_risk)
             yield from _removed(look())
         return
     if not has_driver():
@@ -55,9 +59,12 @@ def card_limits(
         yield from put(file)
     if entries[SCRIPT].kind != "absent" and any(file.path == SCRIPT for file in differing):
         yield from _loosened(limits, state)
+    is_new = any(file.path == texts.UNIT_FILE for file in differing)
+    if not state.enabled or state.stale or is_new:
+        warn(at_risk)
     if not state.enabled:
         yield StringCommand(f"systemctl enable {UNIT}")  # this makes systemd read the files, too
-    elif state.stale or any(file.path == texts.UNIT_FILE for file in differing):
+    elif state.stale or is_new:
         yield StringCommand("systemctl daemon-reload")
     moved = texts.drift(limits, state.cards)
     if moved:

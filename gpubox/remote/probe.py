@@ -26,6 +26,8 @@ POLL_S = 1.0
 DYING_LOOKS = 15
 FIRST_PHASE = "import"
 PROC = Path("/proc")
+_PAST_PROXIES = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""A login's environment may name a proxy, which would answer for the server (sgl-project/sglang#9814)."""
 LONG_PROMPT_CHARACTERS = 8000
 TEXT = "The sea is wide and blue, and the wind moves the waves along the shore where people walk in the evening. "
 
@@ -347,7 +349,7 @@ def _run(command: list[str], none: int = 0) -> str:
 
 def _health(arguments: Arguments) -> tuple[int | None, str]:
     try:
-        with urllib.request.urlopen(f"{arguments.url}/health", timeout=30) as reply:  # noqa: S310 - our own server
+        with _PAST_PROXIES.open(f"{arguments.url}/health", timeout=30) as reply:
             return int(reply.status), ""
     except urllib.error.HTTPError as error:
         return error.code, ""
@@ -409,7 +411,7 @@ def _request(arguments: Arguments, path: str, body: dict[str, Any] | None) -> An
         headers["Authorization"] = f"Bearer {_key(arguments.api_key_file)}"
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{arguments.url}{path}", data, headers)  # noqa: S310 - our own server
-    with urllib.request.urlopen(request, timeout=arguments.request_timeout_s) as reply:  # noqa: S310
+    with _PAST_PROXIES.open(request, timeout=arguments.request_timeout_s) as reply:
         return json.load(reply)
 
 

@@ -15,6 +15,8 @@ from typing import Any
 
 PAUSE_S = 0.2
 REQUEST_S = 10.0
+_PAST_PROXIES = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""A login's environment may name a proxy, which would answer for the server (sgl-project/sglang#9814)."""
 
 
 def main() -> None:
@@ -53,7 +55,7 @@ def _answers(arguments: dict[str, Any]) -> bool:
             headers["Authorization"] = f"Bearer {Path(arguments['api_key_file']).read_text().strip()}"
         url = f"{arguments['url']}/v1/chat/completions"
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - our own server
-        with urllib.request.urlopen(request, timeout=REQUEST_S) as reply:  # noqa: S310 - our own server
+        with _PAST_PROXIES.open(request, timeout=REQUEST_S) as reply:
             return bool(json.load(reply)["choices"])
     except (OSError, ValueError, LookupError, TypeError):
         return False

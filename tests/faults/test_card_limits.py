@@ -1,4 +1,4 @@
-"""Power limits of the cards on the practice machine: set, put right, and there again after what makes a driver forget."""
+"""Power limits on the practice machine: set, put right, and there again after what makes a driver forget them."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -6,6 +6,9 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+_PAST_PROXIES = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""A login's environment may name a proxy, which would answer for the server (sgl-project/sglang#9814)."""
+
 
 class NoAnswer(Exception):  # noqa: N818 - says what happened
     """The server gave no usable answer; the text says what it did instead."""
@@ -28,7 +31,7 @@ def bytes_within(url: str, body: dict[str, Any], key: str | None, seconds: float
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - as above
     pieces = 0
     try:
-        with urllib.request.urlopen(request, timeout=seconds) as reply:  # noqa: S310 - as above
+        with _PAST_PROXIES.open(request, timeout=seconds) as reply:
             while pieces < 3 and (line := reply.readline()):
                 pieces += line.startswith(b"data:")
     except (OSError, http.client.HTTPException):
@@ -42,7 +45,7 @@ def _headers(key: str | None) -> dict[str, str]:
 
 def _ask(request: urllib.request.Request, timeout_s: float) -> Any:
     try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as reply:  # noqa: S310 - as above
+        with _PAST_PROXIES.open(request, timeout=timeout_s) as reply:
             text = reply.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         raise NoAnswer(f"HTTP {error.code}: {error.read(300).decode(errors='replace').strip()}") from error

@@ -20,8 +20,12 @@ def on_disk(c: Context) -> Iterator[Told]:
     if not c.gpu or c.place == "lxc" or c.facts is None:
         return
     if told := modules.other_on_disk(c.driver, c.facts.module_on_disk):
-        todo = "reboot at a time that suits, then run the deploy: it brings the libraries of that version and holds them"
+        todo = (
+            "reboot at a time that suits, then run the deploy: it brings the libraries of that version and holds them"
+        )
         yield Told(told, "the same version in memory and on disk", todo)
     elif waiting := modules.is_for_driver(c.facts.reboot_for):
         found = f"a reboot is asked for by {', '.join(waiting)}"
-        yield Told(found, "none that waits", "reboot at a time that suits; see that the new kernel has the driver", "info")
+        yield Told(
+            found, "none that waits", "reboot at a time that suits; see that the new kernel has the driver", "info"
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpubox.rules.context import Context
-from gpubox.rules.finding import Told
+from gpubox.rules.finding import Severity, Told
 from gpubox.rules.registry import rule
 from gpubox.server import proxy
 from gpubox.server.service import own_addresses
@@ -27,7 +27,7 @@ def exceptions(c: Context) -> Iterator[Told]:
     "proxy-inherited",
     "error",
     "A proxy that systemd gives every service leaves out what the server asks itself.",
-    "https://github.com/sgl-project/sglang/issues/9814 (the warm-up goes to the proxy: 403 or 502, and the server ends)",
+    "https://github.com/sgl-project/sglang/issues/9814 (the warm-up goes to the proxy, the server ends)",
     "https://github.com/sgl-project/sglang/issues/4935",
     "https://github.com/sgl-project/sglang/issues/9155",
     needs=("facts",),
@@ -43,7 +43,7 @@ def inherited(c: Context) -> Iterator[Told]:
     wanted = ",".join([*proxy.exceptions(whole), *lacking])
     todo = f"in the profile's environment, NO_PROXY and no_proxy: {wanted}"
     if lacking:
-        severity = None if "127.0.0.1" in lacking else "warning"
+        severity: Severity = "error" if "127.0.0.1" in lacking else "warning"
         found = f"systemd gives every service {name}, and no exception for {', '.join(lacking)}"
         yield Told(found, "exceptions for the server itself", todo, severity)
     if wrong := proxy.misread(c.proxies):
