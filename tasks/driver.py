@@ -15,6 +15,7 @@ from gpubox.facts.once import read
 from gpubox.hosts import Box
 from gpubox.operations.card_limits import card_limits
 from gpubox.operations.driver import compared, held, non_free, run_file, userland
+from gpubox.operations.fabric import fabric_manager
 
 
 @step("Driver")
@@ -36,6 +37,13 @@ def driver(box: Box) -> None:
                 chosen=wish.packages,
                 uris=uris,
                 look=look,
+            )
+            fabric_manager(
+                name="Fabric manager of NVSwitches",
+                names=names.candidates(wish.packages),
+                uris=uris,
+                look=look,
+                at_risk=partial(read, DockerAtRisk),
             )
             held(name="Held", look=look)
         case "run":

@@ -6,13 +6,13 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
 from gpubox.deploy import step
-from gpubox.driver import limits
 from gpubox.facts.card_limits import LimitsFact
 from gpubox.facts.docker import DockerAtRisk
 from gpubox.facts.hypervisor import HypervisorState, WayIn
 from gpubox.facts.hypervisor_host import HostState
 from gpubox.facts.once import read
 from gpubox.hosts import Box, Hypervisor
+from gpubox.hypervisor import limits
 from gpubox.hypervisor.cards import Wanted
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.modules import OPTIONS_FILE, options_text
@@ -21,7 +21,7 @@ from gpubox.operations.boot import kernel_command_line
 from gpubox.operations.card_limits import card_limits
 from gpubox.operations.create import create, way_in
 from gpubox.operations.files import owned_files
-from gpubox.operations.modules import NODES_SCRIPT, device_nodes, persistence, report
+from gpubox.operations.modules import NODES_SCRIPT, before_restarts, device_nodes, persistence, report
 from gpubox.operations.passthrough import passthrough
 from gpubox.settings.host import Container
 from gpubox.support.owned_file import OwnedFile
@@ -53,6 +53,7 @@ def hypervisor(this: Hypervisor) -> None:
         at_risk=at_risk,
     )
     kernel_command_line(name="Kernel command line", words=wish.kernel_command_line, look=look)
+    before_restarts(name="The driver that a reboot brings", look=look)
     for box in this.boxes:
         if container := box.settings.container:
             _into(container, box, this)

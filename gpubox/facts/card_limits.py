@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pyinfra.api import FactBase
 from typing_extensions import override
 
-from gpubox.driver import limits
-from gpubox.driver.limits import LimitedCard
 from gpubox.facts.answers import answers, script
+from gpubox.hypervisor import limits
+from gpubox.hypervisor.limits import LimitedCard
 
 
 @dataclass(frozen=True)

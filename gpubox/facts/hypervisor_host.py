@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
+from gpubox.driver import fabric
 from gpubox.facts import files
 from gpubox.facts.answers import Answer, answers, script
-from gpubox.hypervisor import boot, bus, cards, dkms, nodes
+from gpubox.hypervisor import boot, bus, cards, dkms, modules, nodes
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.dkms import NextBoot
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
@@ -44,6 +45,8 @@ class HostState(FactBase[HypervisorHost]):
             aspm=found["aspm"].text,
             proxmox=found["proxmox"].yes("Proxmox"),
             files=files.parse(found["files"].expect(0, what="files").splitlines()),
+            fabric=fabric.parse(found["fabric"].text),
+            on_disk=found["on-disk"].text.strip() or None,
         )
 
 
@@ -84,6 +87,8 @@ _QUESTIONS = {
     "driver": "cat /proc/driver/nvidia/version",
     "params": "cat /proc/driver/nvidia/params",
     "licence": "/sbin/modinfo -F license nvidia",
+    "on-disk": modules.ON_DISK,
+    "fabric": fabric.QUESTION,
     "hmm": "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm",
     "options": "grep -HsE '^[[:space:]]*options[[:space:]]+nvidia' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf",
     "users": "find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null | cut -d/ -f3 | sort -u | wc -l",

@@ -1,5 +1,7 @@
 """What waits for a person: a reload, a reboot, something that this tool reports and does not change."""
 
+from gpubox.driver import fabric
+from gpubox.driver import packages as driver
 from gpubox.hypervisor import boot, bus, dkms, links, modules
 from gpubox.hypervisor.state import HypervisorHost
 from gpubox.settings.host import HypervisorSettings
@@ -7,8 +9,10 @@ from gpubox.settings.host import HypervisorSettings
 
 def pending(found: HypervisorHost, wish: HypervisorSettings) -> list[str]:
     """What is written and not yet live, the most urgent first. Empty: the machine runs as its data says."""
+    version = driver.module_version(found.driver_text)
     lines = [
         *bus.gone(found.slots),
+        *fabric.wrong(found.fabric, version),
         modules.closed_modules(found.driver_text, found.licence, found.cards),
         modules.pending_reload(found.hmm, wish.uvm_disable_hmm, found.users),
         modules.tight_nodes(found.params, found.options),

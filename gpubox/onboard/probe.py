@@ -68,7 +68,7 @@ def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
     return BoxFacts(
         cards=card_facts(_cards(found["cards"], {})),
         driver=_driver(text),
-        module_on_disk=_on_disk(found["module-on-disk"]),
+        module_on_disk=on_disk(found["module-on-disk"]),
         reboot_for=_reboot_for(found["reboot-required"]),
         module_license=_licence(found["licence"], text),
         virtualisation=judge(_signs(found)).place,
@@ -113,7 +113,7 @@ def _gpus(found: Mapping[str, Answer]) -> Gpus:
         pci=found["pci"].text.splitlines(),
         driver=_driver(text),
         licence=_licence(found["licence"], text),
-        on_disk=_on_disk(found["module-on-disk"]),
+        on_disk=on_disk(found["module-on-disk"]),
         reboot_for=_reboot_for(found["reboot-required"]),
         answers=found["nvidiactl"].text.rpartition("/dev/nvidiactl: ")[2].strip() if found["nvidiactl"].rc else "",
         stand_in=found["stand-in"].rc == 0,
@@ -176,7 +176,8 @@ def _licence(told: Answer, version_text: str) -> str | None:
     return "Dual MIT/GPL" if "Open Kernel Module" in version_text else "NVIDIA"
 
 
-def _on_disk(told: Answer) -> str | None:
+def on_disk(told: Answer) -> str | None:
+    """The driver's version in the answer to `module-on-disk`; None: it is none."""
     word = told.text.strip()
     return word if told.rc == 0 and re.fullmatch(r"\d+\.\d+(\.\d+)?", word) else None
 

@@ -7,9 +7,9 @@ from pyinfra.api import Host, OperationError, QuoteString, State, StringCommand
 from pyinfra.api.command import FunctionCommand
 from pyinfra.context import ctx_state
 
-from gpubox.driver import limits as texts
-from gpubox.driver.limits import SCRIPT, UNIT
 from gpubox.facts.card_limits import LimitsState
+from gpubox.hypervisor import limits as texts
+from gpubox.hypervisor.limits import SCRIPT, UNIT
 from gpubox.operations import Commands, operation
 from gpubox.operations.files import put
 from gpubox.operations.reload import AtRisk, warn
@@ -34,7 +34,7 @@ def card_limits(
     Have the limits set now, at each boot and at each load of the driver; without any, have nothing of it.
 
     + limits: card -> its limits, of the data
-    + there: gives path -> Entry for all of gpubox.driver.limits.FILES
+    + there: gives path -> Entry for all of gpubox.hypervisor.limits.FILES
     + look: gives the LimitsState; asked only where there is something to do or to compare
     + has_driver: whether the kernel module is this machine's own; in a container it is the hypervisor's
     + at_risk: gives docker containers that a reload of systemd may take the cards from

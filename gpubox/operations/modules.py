@@ -7,7 +7,8 @@ from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
-from gpubox.hypervisor import nodes
+from gpubox.driver import packages as driver
+from gpubox.hypervisor import modules, nodes
 from gpubox.hypervisor.pending import advice, pending
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost
 from gpubox.operations import Commands, operation
@@ -68,6 +69,19 @@ def persistence(look: Callable[[], HypervisorHost], at_risk: AtRisk = tuple) -> 
         yield StringCommand("systemctl", "enable", "--now", PERSISTENCE_UNIT)
     elif unit.active != "active":
         yield StringCommand("systemctl", "start", PERSISTENCE_UNIT)
+
+
+@operation()
+def before_restarts(look: Callable[[], HypervisorHost]) -> Commands:
+    """Say, before any container is restarted, that another driver lies on disk than runs; changes nothing.
+
+    + look: gives the hypervisor's state
+    """
+    found = look()
+    if told := modules.other_on_disk(driver.module_version(found.driver_text), found.on_disk):
+        todo = "reboot at a time that suits, then run the deploy; and hold the driver's packages here (apt-mark hold)"
+        logger.warning(f"{host.print_prefix}{told}; {todo}")
+    yield from ()
 
 
 @operation()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from testinfra.host import Host
 
-from gpubox.driver import limits
+from gpubox.hypervisor import limits
 from gpubox.inventory import Inventory
 from gpubox.lab import lxc
 from tests.deploy import Run, converge

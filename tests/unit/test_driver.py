@@ -156,6 +156,7 @@ def test_the_fact() -> None:
             offers=" libcuda1 | 535.309.01-1 | http://x.test\n libcuda1 | 535.261.03-1 | http://x.test\n",
             files="",
             automatic="libc6",
+            fabric="",
         )
     )
     assert (state.module, state.in_container) == ("535.261.03", True)

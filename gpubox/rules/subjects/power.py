@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpubox.driver import limits
+from gpubox.hypervisor import limits
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule

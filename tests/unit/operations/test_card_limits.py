@@ -11,9 +11,9 @@ from pyinfra.api import OperationError
 from pyinfra.api.command import FunctionCommand, StringCommand
 from pyinfra.context import ctx_host
 
-from gpubox.driver import limits
-from gpubox.driver.limits import FILES, SCRIPT, UNIT, UNIT_FILE, LimitedCard
 from gpubox.facts.card_limits import LimitsFact, LimitsState
+from gpubox.hypervisor import limits
+from gpubox.hypervisor.limits import FILES, SCRIPT, UNIT, UNIT_FILE, LimitedCard
 from gpubox.operations.card_limits import _check, card_limits
 from gpubox.settings.host import CardLimit
 from gpubox.support.owned_file import Entry

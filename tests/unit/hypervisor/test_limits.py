@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gpubox.driver import limits
-from gpubox.driver.limits import LimitedCard
+from gpubox.hypervisor import limits
+from gpubox.hypervisor.limits import LimitedCard
 from gpubox.lab import hardware
 from gpubox.settings.host import BoxSettings, CardLimit, HypervisorSettings
 from gpubox.support import paths
