@@ -29,7 +29,7 @@ sys.path.insert(0, archive)
 from gpubox.remote.bench.main import main
 sys.exit(main(given["plan"]))
 """
-_ALSO = ("remote/probe.py",)
+_ALSO = ("remote/cgroup.py", "remote/probe.py")
 
 
 class Runner:

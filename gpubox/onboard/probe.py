@@ -13,12 +13,10 @@ from gpubox.nccl.place import Signs, judge
 from gpubox.nccl.topology import Matrix, parse
 from gpubox.onboard import questions
 from gpubox.onboard.state import Box, Card, Container, Disk, Gpus, Hypervisor, Server, Venv, card_facts
+from gpubox.remote import cgroup
 from gpubox.rules.facts import BoxFacts
 from gpubox.support import ssh
 from gpubox.support.errors import CannotTellError
-
-_UNLIMITED = 1 << 60
-"""cgroup v1 writes no limit as a number near 2^63."""
 
 
 def box(address: str, connection: Mapping[str, Any]) -> Box:
@@ -43,10 +41,10 @@ def read_box(found: Mapping[str, Answer]) -> Box:
         where=judge(_signs(found)),
         python=found["python"].text.strip().removeprefix("Python "),
         cpu=found["cpu"].text.strip(),
-        cores=int(found["cores"].expect(0, what="nproc")),
+        cores=cgroup.cores(found["cores"].expect(0, what="nproc"), found["cpuset"].text, found["quota"].text),
         sockets=int(found["sockets"].text or "0"),
         memory=int(found["memory"].expect(0, what="/proc/meminfo")) * 1024,
-        memory_limit=_limit(found["memory-limit"].text),
+        memory_limit=cgroup.limit(found["memory-limit"].text),
         shm=next((disk.size for disk in _disks(found["shm"].text)), None),
         disks=_disks(found["disks"].text),
         gpus=_gpus(found),
@@ -197,11 +195,6 @@ def _matrix(answer: Answer) -> Matrix | None:
         return parse(answer.text) if answer.rc == 0 else None
     except CannotTellError:
         return None
-
-
-def _limit(text: str) -> int | None:
-    word = text.strip()
-    return int(word) if word.isdigit() and int(word) < _UNLIMITED else None
 
 
 def _disks(text: str) -> list[Disk]:

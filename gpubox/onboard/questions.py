@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gpubox.facts import apt
 from gpubox.hypervisor import cards, modules, nodes
+from gpubox.remote import cgroup
 from gpubox.remote import servers as onbox
 
 CARD_FIELDS = (
@@ -48,10 +49,12 @@ BOX = {
     "cpu-flag": "grep -qw hypervisor /proc/cpuinfo",
     "python": "python3 --version",
     "cpu": "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1",
-    "cores": "nproc",
+    "cores": cgroup.AFFINITY_TEXT,
+    "cpuset": cgroup.first(cgroup.CPUSET),
+    "quota": cgroup.QUOTA_TEXT,
     "sockets": "sed -n 's/^physical id[^:]*: //p' /proc/cpuinfo | sort -u | wc -l",
     "memory": "sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo",
-    "memory-limit": "cat /sys/fs/cgroup/memory.max || cat /sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "memory-limit": cgroup.first(cgroup.LIMIT),
     "shm": "df -PB1 /dev/shm",
     "disks": "df -PB1 -x tmpfs -x devtmpfs -x squashfs -x efivarfs",
     "toolkits": """for d in /usr/local/cuda-*; do [ -d "$d" ] && [ ! -L "$d" ] || continue
