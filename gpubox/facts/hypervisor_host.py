@@ -46,6 +46,7 @@ class HostState(FactBase[HypervisorHost]):
             proxmox=found["proxmox"].yes("Proxmox"),
             files=files.parse(found["files"].expect(0, what="files").splitlines()),
             fabric=fabric.parse(found["fabric"].text),
+            unheld=found["unheld"].text,
             on_disk=found["on-disk"].text.strip() or None,
         )
 
@@ -88,6 +89,7 @@ _QUESTIONS = {
     "params": "cat /proc/driver/nvidia/params",
     "licence": "/sbin/modinfo -F license nvidia",
     "on-disk": modules.ON_DISK,
+    "unheld": modules.UNHELD,
     "fabric": fabric.QUESTION,
     "hmm": "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm",
     "options": "grep -HsE '^[[:space:]]*options[[:space:]]+nvidia' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf",

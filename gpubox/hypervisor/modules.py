@@ -97,3 +97,21 @@ def is_for_driver(packages: Sequence[str]) -> list[str]:
     return [
         name for name in packages if re.search(r"nvidia|linux-(image|modules|base)|pve-kernel|proxmox-kernel", name)
     ]
+
+
+UNHELD = (
+    "[ -x /usr/bin/unattended-upgrade ] && ! apt-config dump Unattended-Upgrade::Package-Blacklist | grep -q nvidia && "
+    "dpkg-query -W -f '${db:Status-Abbrev}${Package} ${Version}\\n' 'nvidia-*' 'libnvidia-*' 'libcuda1*' 2>/dev/null | "
+    "sed -n 's/^ii //p'"
+)
+"""Shell text: packages of the driver, with versions, that unattended-upgrades may move; nothing without that."""
+
+
+def unheld(text: str, loaded: str | None) -> str | None:
+    """Advice where the driver that runs may be upgraded by night. `text`: what UNHELD printed."""
+    rows = [line.split() for line in text.splitlines() if line.count(" ") == 1]
+    names = [name for name, version in rows if loaded and version.rpartition(":")[2].startswith(f"{loaded}-")]
+    if not names:
+        return None
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"unattended-upgrades may move the driver ({shown}): apt-mark hold {' '.join(names)}"

@@ -28,8 +28,10 @@ def pending(found: HypervisorHost, wish: HypervisorSettings) -> list[str]:
 def advice(found: HypervisorHost) -> list[str]:
     """What may slow, break or lose cards here; nothing is changed unless kernel_command_line asks for it."""
     ours = {card.pci for card in found.cards if card.minor is not None}
+    unheld = modules.unheld(found.unheld, driver.module_version(found.driver_text))
+    lines = [*bus.at_risk(found.slots), *([unheld] if unheld else [])]
     iommu = {slot.pci: slot.iommu for slot in found.slots if slot.pci in ours}
     if len(iommu) < 2:
-        return bus.at_risk(found.slots)
+        return lines
     between = links.findings(iommu, found.lspci, found.aspm, found.command_line)
-    return [*bus.at_risk(found.slots), *(f"for peer-to-peer copies: {line}" for line in between)]
+    return [*lines, *(f"for peer-to-peer copies: {line}" for line in between)]

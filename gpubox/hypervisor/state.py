@@ -107,3 +107,5 @@ class HypervisorHost:
     """NVSwitches, and what sets them up."""
     on_disk: str | None = None
     """Version of the module that the running kernel would load now; None: modinfo knows none."""
+    unheld: str = ""
+    """Lines `PACKAGE VERSION` of the driver's packages that unattended-upgrades may move."""

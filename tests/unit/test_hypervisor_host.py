@@ -221,3 +221,17 @@ def test_an_upgraded_driver_is_told_before_anything_restarts(
         assert _commands(before_restarts, look=lambda: replace(RIGHT, on_disk=on_disk)) == []
     assert said in caplog.text
     assert bool(said) == bool(caplog.text)
+
+
+@pytest.mark.parametrize(
+    ("unheld", "said"),
+    [
+        ("", []),
+        ("nvidia-driver-580 580.95.05-0ubuntu1\nlibnvidia-compute-580 580.95.05-0ubuntu1\n", ["apt-mark hold nvidia-"]),
+        ("nvidia-container-toolkit 1.18.0-1\nnvidia-settings 510.47.03-0ubuntu1\n", []),
+    ],
+)
+@pytest.mark.pain("P98")
+def test_a_driver_that_may_be_upgraded_by_night_is_told(unheld: str, said: list[str]) -> None:
+    lines = advice(replace(RIGHT, unheld=unheld, slots=[]))
+    assert [words in line for words, line in zip(said, lines, strict=True)] == [True] * len(said)

@@ -3,7 +3,9 @@
 import http.client
 import json
 import urllib.error
+import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 
 _PAST_PROXIES = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -12,6 +14,16 @@ _PAST_PROXIES = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 class NoAnswer(Exception):  # noqa: N818 - says what happened
     """The server gave no usable answer; the text says what it did instead."""
+
+
+def past_proxies(url: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """What keeps a client in a child process, which heeds the environment's proxies, from one for this server."""
+    host = urllib.parse.urlsplit(url).hostname or ""
+    named = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
+    words = [word.strip() for word in named.split(",") if word.strip()]
+    if "*" in words or host in words:
+        return {}
+    return dict.fromkeys(("no_proxy", "NO_PROXY"), ",".join([*words, host]))
 
 
 def get(url: str, key: str | None = None, timeout_s: float = 10) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote.bench import probe
+from gpubox.remote.bench import http, probe
 from gpubox.remote.bench.events import STOPPING, check_interrupted
 from gpubox.remote.bench.nvml import Cards
 from gpubox.remote.bench.plan import Plan, Point
@@ -33,6 +33,7 @@ def measure(
 ) -> dict[str, Any]:
     """The finished row, or a partial one that says why. Raises Stop when the sweep itself is to end."""
     raw, log = Path(plan.folder) / f"{point.name}.jsonl", Path(plan.folder) / f"{point.name}.log"
+    os.environ.update(http.past_proxies(plan.url, os.environ))
     client = _start(_argv(plan, point, tokenizer, raw), log, plan.api_key)
     watch = _Watch(plan, point, server, log)
     try:
