@@ -7,7 +7,6 @@ from gpubox.hosts import Box
 from gpubox.onboard.state import Box as Seen
 from gpubox.onboard.state import Gpus
 from gpubox.server import proxy
-from gpubox.server.service import own_addresses
 
 
 def is_refused(gpus: Gpus) -> bool:
@@ -26,7 +25,7 @@ def cure_of_refusal(box: Box, deploy: str) -> str:
 def proxies(box: Box, seen: Seen) -> Check:
     """Whether a login on the box reaches the server past its proxy; what the service has the rules judge."""
     name = proxy.asks_itself_through(seen.login_proxies)
-    lacking = proxy.uncovered(seen.login_proxies, own_addresses(box)) if name else []
+    lacking = proxy.uncovered(seen.login_proxies, proxy.own_addresses(box)) if name else []
     if not lacking:
         told = f"{name}, with exceptions for the server" if name else "none for plain HTTP in /etc/environment"
         return Check(box.name, "proxy", "pass", told)

@@ -123,7 +123,7 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
     rest = list(argv)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
-        valued = name in ("-i", "--id", "-p2p") or _SETTERS.get(name, "-r").startswith(("-p", "-l"))
+        valued = name in ("-i", "--id", "-p2p", "-d", "--display") or _SETTERS.get(name, "-r").startswith(("-p", "-l"))
         if not equals and valued and rest:
             value = rest.pop(0)
         found[name] = value
@@ -218,6 +218,8 @@ def _report(options: dict[str, str], live: Live, cards: list[Card]) -> str:
         return "".join(f"GPU {c['index']}: {c['name']} (UUID: {c['uuid']})\n" for c in cards)
     if "-q" in options and "-x" in options and live.get("q_x"):
         return str(live["q_x"])
+    if "-q" in options and options.get("-d", options.get("--display", "")).upper() == "POWER":
+        return _power(live, cards)
     unknown = [name for name in options if name not in ("-i", "--id")]
     if unknown:
         raise LookupError(f"STAND-IN: this nvidia-smi has no recording for {' '.join(unknown)}")
@@ -248,6 +250,31 @@ def _value(field: str, live: Live, card: Card, count: int, units: bool) -> str:
 
 def _unit(field: str) -> str:
     return "" if field in _UNITLESS else _UNITS.get(field.split(".")[0], "")
+
+
+def _power(live: Live, cards: list[Card]) -> str:
+    """`-q -d POWER`, as driver 590.48.01 lays it out."""
+    head = {"Timestamp": time.strftime("%a %b %d %H:%M:%S %Y"), "Driver Version": live["driver"]}
+    head["CUDA Version"] = live["cuda"]
+    lines = ["", "==============NVSMI LOG==============", ""]
+    lines += [f"{name:<55}: {value}" for name, value in head.items()]
+    lines += ["", f"{'Attached GPUs':<55}: {len(cards)}"]
+    for card in cards:
+        lines += [f"GPU {card['pci.bus_id']}", "    GPU Power Readings"]
+        fields = {
+            "Average Power Draw": "power.draw",
+            "Instantaneous Power Draw": "power.draw",
+            "Current Power Limit": "power.limit",
+            "Requested Power Limit": "power.limit",
+            "Default Power Limit": "power.default_limit",
+            "Min Power Limit": "power.min_limit",
+            "Max Power Limit": "power.max_limit",
+        }
+        for name, field in fields.items():
+            value = card[field]
+            shown = f"{value:.2f} W" if isinstance(value, (int, float)) else "N/A"
+            lines.append(f"        {name:<47}: {shown}")
+    return "\n".join(lines) + "\n"
 
 
 def _topology(live: Live, cards: list[Card]) -> str:

@@ -8,6 +8,8 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 
+from gpubox.hosts import Box
+
 LOCAL = ("127.0.0.1", "localhost", "0.0.0.0", "::1")  # noqa: S104 - as a name in a list, nothing is bound
 """What a server calls itself. Without brackets: httpx refuses `[::1]` here (InvalidURL), as it does fd00::/8."""
 _FOR_HTTP = ("http_proxy", "all_proxy")
@@ -15,6 +17,12 @@ _PROXIES = (*_FOR_HTTP, "https_proxy")
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
 NAMES = frozenset(name for known in (*_PROXIES, "no_proxy") for name in (known, known.upper()))
 """Every variable that is about proxies."""
+
+
+def own_addresses(box: Box) -> list[str]:
+    """What clients on the box may call it, beside the names that every machine has for itself."""
+    listens = str(box.profile.flags.get("host") or "")
+    return [name for name in (listens, box.address) if name and name not in {"::", *LOCAL}]
 
 
 def asks_itself_through(environment: Mapping[str, str], tls: bool = False) -> str:

@@ -82,12 +82,6 @@ def service_of(box: Box) -> Service:
     )
 
 
-def own_addresses(box: Box) -> list[str]:
-    """What clients on the box may call it, beside the names that every machine has for itself."""
-    listens = str(box.profile.flags.get("host") or "")
-    return [name for name in (listens, box.address) if name and name not in {"::", *proxy.LOCAL}]
-
-
 def checks_of(box: Box, wish: Service) -> checks.Arguments:
     """What gpubox.remote.checks looks at before the service's release is switched to."""
     return checks.Arguments(
@@ -166,7 +160,7 @@ def _environment(box: Box, venv_path: str) -> dict[str, str]:
         variables["HF_HUB_OFFLINE"] = "1"  # what is served was fetched and looked at before
         if cache := _cache(box):
             variables["HF_HUB_CACHE"] = cache
-    past_proxy = proxy.completed(variables, own_addresses(box), tls="ssl-certfile" in box.profile.flags)
+    past_proxy = proxy.completed(variables, proxy.own_addresses(box), tls="ssl-certfile" in box.profile.flags)
     return {**variables, **past_proxy, STAMP: HERE}
 
 

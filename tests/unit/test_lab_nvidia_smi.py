@@ -125,3 +125,17 @@ def test_a_card_without_a_power_limit_is_a_warning_and_exit_code_0() -> None:
     assert "is not supported" in changed[0]
     assert changed[1] == 0
     assert nvidia_smi.change(["-L"], state, NO_SUCH_DEVICE, may_write=True) is None
+
+
+def test_the_power_readings_of_a_card_whose_limit_was_set() -> None:
+    state = live("rtx-pro-6000-x8")
+    changed = nvidia_smi.change(["-i", "0", "-pl", "450"], state, NO_SUCH_DEVICE, may_write=True)
+    assert changed is not None
+    after = nvidia_smi.with_changes(state, changed[2])
+    text, code = nvidia_smi.answer(["-q", "-d", "POWER", "-i", "0"], after, NO_SUCH_DEVICE)
+    assert code == 0
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert lines[8] == "GPU 00000000:01:00.0"
+    assert "Current Power Limit : 450.00 W" in lines
+    assert "Default Power Limit : 600.00 W" in lines
+    assert "Min Power Limit : 300.00 W" in lines

@@ -6,7 +6,6 @@ from gpubox.rules.context import Context
 from gpubox.rules.finding import Severity, Told
 from gpubox.rules.registry import rule
 from gpubox.server import proxy
-from gpubox.server.service import own_addresses
 
 
 @rule(
@@ -39,7 +38,7 @@ def inherited(c: Context) -> Iterator[Told]:
     name = proxy.asks_itself_through(c.proxies, tls)
     if not name or proxy.asks_itself_through(c.environment, tls):
         return  # with a proxy of the profile, the exceptions are completed by the release itself
-    lacking = proxy.uncovered(whole, own_addresses(c.box))
+    lacking = proxy.uncovered(whole, proxy.own_addresses(c.box))
     wanted = ",".join([*proxy.exceptions(whole), *lacking])
     todo = f"in the profile's environment, NO_PROXY and no_proxy: {wanted}"
     if lacking:
