@@ -1,5 +1,7 @@
 """Measure one row with SGLang's own bench_serving, in a fork, so that its slow imports are paid once."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -14,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote.bench import http, probe
+from gpubox.remote import endpoint, files
+from gpubox.remote.bench import probe
 from gpubox.remote.bench.events import STOPPING, check_interrupted
 from gpubox.remote.bench.nvml import Cards
 from gpubox.remote.bench.plan import Plan, Point
@@ -33,7 +36,7 @@ def measure(
 ) -> dict[str, Any]:
     """The finished row, or a partial one that says why. Raises Stop when the sweep itself is to end."""
     raw, log = Path(plan.folder) / f"{point.name}.jsonl", Path(plan.folder) / f"{point.name}.log"
-    os.environ.update(http.past_proxies(plan.url, os.environ))
+    os.environ.update(endpoint.past_proxies(plan.url, os.environ))
     client = _start(_argv(plan, point, tokenizer, raw), log, plan.api_key)
     watch = _Watch(plan, point, server, log)
     try:
@@ -181,9 +184,8 @@ def _result(raw: Path) -> dict[str, Any] | None:
         result: dict[str, Any] = json.loads(raw.read_text().splitlines()[-1])
     except (OSError, ValueError, IndexError):
         return None
-    slim = raw.with_suffix(".part")
-    slim.write_text(json.dumps({key: value for key, value in result.items() if key not in _BULKY}) + "\n")
-    slim.replace(raw)
+    slim = {key: value for key, value in result.items() if key not in _BULKY}
+    files.write(raw, f"{json.dumps(slim)}\n".encode())
     return result
 
 

@@ -1,4 +1,6 @@
-"""Ask the server over HTTP."""
+"""Ask the model server over HTTP."""
+
+from __future__ import annotations
 
 import http.client
 import json
@@ -6,6 +8,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 _PAST_PROXIES = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -14,6 +17,13 @@ _PAST_PROXIES = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 class NoAnswer(Exception):  # noqa: N818 - says what happened
     """The server gave no usable answer; the text says what it did instead."""
+
+    def __init__(self, said: str, status: int | None = None, refused: bool = False) -> None:
+        super().__init__(said)
+        self.status = status
+        """Of an HTTP error; None: there was no reply."""
+        self.refused = refused
+        """Nothing listens there."""
 
 
 def past_proxies(url: str, variables: Mapping[str, str]) -> dict[str, str]:
@@ -28,22 +38,19 @@ def past_proxies(url: str, variables: Mapping[str, str]) -> dict[str, str]:
 
 def get(url: str, key: str | None = None, timeout_s: float = 10) -> Any:
     """The JSON (or, if it is none, the text) that a GET returns. Error: NoAnswer."""
-    return _ask(urllib.request.Request(url, headers=_headers(key)), timeout_s)  # noqa: S310 - the user's own URL
+    return _ask(_request(url, None, key), timeout_s)
 
 
 def post(url: str, body: dict[str, Any], key: str | None = None, timeout_s: float = 120) -> Any:
     """The JSON that a POST returns. Error: NoAnswer."""
-    headers = {"Content-Type": "application/json", **_headers(key)}
-    return _ask(urllib.request.Request(url, json.dumps(body).encode(), headers), timeout_s)  # noqa: S310 - as above
+    return _ask(_request(url, body, key), timeout_s)
 
 
 def bytes_within(url: str, body: dict[str, Any], key: str | None, seconds: float) -> int:
     """How many pieces of a streamed answer arrive before the server falls silent for `seconds`, at most 3."""
-    headers = {"Content-Type": "application/json", **_headers(key)}
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - as above
     pieces = 0
     try:
-        with _PAST_PROXIES.open(request, timeout=seconds) as reply:
+        with _PAST_PROXIES.open(_request(url, body, key), timeout=seconds) as reply:
             while pieces < 3 and (line := reply.readline()):
                 pieces += line.startswith(b"data:")
     except (OSError, http.client.HTTPException):
@@ -51,8 +58,17 @@ def bytes_within(url: str, body: dict[str, Any], key: str | None, seconds: float
     return pieces
 
 
-def _headers(key: str | None) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"} if key else {}
+def read_key(file: str | None) -> str | None:
+    """The API key in a file that only root may read; None: there is no such file to read. Error: OSError."""
+    return Path(file).read_text().strip() if file else None
+
+
+def _request(url: str, body: dict[str, Any] | None, key: str | None) -> urllib.request.Request:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    if body is None:
+        return urllib.request.Request(url, headers=headers)  # noqa: S310 - the user's own URL
+    headers["Content-Type"] = "application/json"
+    return urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - as above
 
 
 def _ask(request: urllib.request.Request, timeout_s: float) -> Any:
@@ -60,9 +76,11 @@ def _ask(request: urllib.request.Request, timeout_s: float) -> Any:
         with _PAST_PROXIES.open(request, timeout=timeout_s) as reply:
             text = reply.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
-        raise NoAnswer(f"HTTP {error.code}: {error.read(300).decode(errors='replace').strip()}") from error
+        said = error.read(300).decode(errors="replace").strip()
+        raise NoAnswer(f"HTTP {error.code}: {said}", error.code) from error
     except (OSError, http.client.HTTPException) as error:
-        raise NoAnswer(str(getattr(error, "reason", error))) from error
+        reason = getattr(error, "reason", error)
+        raise NoAnswer(str(reason), refused=isinstance(reason, ConnectionRefusedError)) from error
     try:
         return json.loads(text)
     except ValueError:
