@@ -9,6 +9,12 @@ from gpubox.driver import docker
 class DockerAtRisk(FactBase[list[str]]):
     """Their names; empty: none, or no docker."""
 
+    @staticmethod
+    @override
+    def default() -> list[str]:
+        """What pyinfra takes where the command printed nothing."""
+        return []
+
     @override
     def command(self) -> str:
         return f"( {docker.QUESTION} ) 2>/dev/null || true"

@@ -11,6 +11,7 @@ import pytest
 from pyinfra.context import ctx_host
 
 from gpubox.driver import docker
+from gpubox.facts.docker import DockerAtRisk
 from gpubox.operations.reload import warn
 from gpubox.support import paths
 
@@ -86,3 +87,9 @@ def test_no_other_place_reloads() -> None:
         if count and "lab" not in file.parts:
             found[str(file.relative_to(paths.root()))] = count
     assert found == RELOADS
+
+
+def test_a_machine_without_docker_prints_nothing_and_has_none() -> None:
+    """pyinfra does not read what is empty; it takes the fact's default."""
+    assert DockerAtRisk().default() == []
+    assert DockerAtRisk().process([]) == []
