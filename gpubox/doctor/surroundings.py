@@ -1,4 +1,5 @@
-"""What a box meets around its server: a refusing device cgroup, proxies, NVSwitches, a driver that waits on disk."""
+"""What a box meets around its server: a refusing device cgroup, proxies, NVSwitches, a driver
+that waits on disk."""
 
 from gpubox.doctor.check import Check
 from gpubox.doctor.look import Looks
@@ -10,7 +11,8 @@ from gpubox.server import proxy
 
 
 def is_refused(gpus: Gpus) -> bool:
-    """Whether the nodes are there and may not be opened: a device cgroup, never a driver that lacks something."""
+    """Whether the nodes are there and may not be opened: a device cgroup, never a driver that
+    lacks something."""
     return "not permitted" in gpus.answers and bool(gpus.nodes)
 
 
@@ -23,7 +25,8 @@ def cure_of_refusal(box: Box, deploy: str) -> str:
 
 
 def proxies(box: Box, seen: Seen) -> Check:
-    """Whether a login on the box reaches the server past its proxy; what the service has the rules judge."""
+    """Whether a login on the box reaches the server past its proxy; what the service has the
+    rules judge."""
     name = proxy.asks_itself_through(seen.login_proxies)
     lacking = proxy.uncovered(seen.login_proxies, proxy.own_addresses(box)) if name else []
     if not lacking:
@@ -42,7 +45,8 @@ def proxies(box: Box, seen: Seen) -> Check:
 
 
 def fabric_faults(looks: Looks, module: str | None) -> list[str]:
-    """What is wrong with NVSwitches and their manager on the machine that was asked; empty: nothing, or not asked."""
+    """What is wrong with NVSwitches and their manager on the machine that was asked; empty:
+    nothing, or not asked."""
     if "fabric" not in looks.answers:
         return []
     states = looks.answers["fabric-states"].text if "fabric-states" in looks.answers else ""

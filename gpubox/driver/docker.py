@@ -1,9 +1,10 @@
 """Docker containers that lose their cards when systemd reads its units anew.
 
-NVIDIA's hook opens the cards in a container's device cgroup behind docker's and systemd's back; where systemd manages
-docker's cgroups, a `systemctl daemon-reload` sets the rules that it knows, and the container gets "Failed to initialize
-NVML: Unknown Error" until it is started anew (NVIDIA/nvidia-docker#1730, nvidia-container-toolkit#251, #1227). Nodes
-that docker itself was told of (--device, CDI) stay.
+NVIDIA's hook opens the cards in a container's device cgroup behind docker's and systemd's back;
+where systemd manages docker's cgroups, a `systemctl daemon-reload` sets the rules that it knows,
+and the container gets "Failed to initialize NVML: Unknown Error" until it is started anew
+(NVIDIA/nvidia-docker#1730, nvidia-container-toolkit#251, #1227). Nodes that docker itself was told
+of (--device, CDI) stay.
 """
 
 import json
@@ -15,11 +16,13 @@ QUESTION = (
     "timeout 10 docker ps -q | xargs -r timeout 10 docker inspect -f "
     "'{{.Name}}\t{{.HostConfig.Runtime}}\t{{json .HostConfig.DeviceRequests}}\t{{json .HostConfig.Devices}}'"
 )
-"""Shell text whose output `at_risk` reads: nothing where there is no docker, or it manages its cgroups itself."""
+"""Shell text whose output `at_risk` reads: nothing where there is no docker, or it manages its
+cgroups itself."""
 
 
 def at_risk(text: str) -> list[str]:
-    """Names of the running containers whose cards came by the hook alone. A line of another form is passed over."""
+    """Names of the running containers whose cards came by the hook alone. A line of another form
+    is passed over."""
     rows = [line.split("\t") for line in text.splitlines() if line.count("\t") == 3]
     return [name.lstrip("/") for name, runtime, asked, given in rows if _by_hook(runtime, asked) and not _told(given)]
 

@@ -1,9 +1,11 @@
-"""The fabric manager: on machines whose cards hang on NVSwitches, in exactly the driver's version, and nowhere else.
+"""The fabric manager: on machines whose cards hang on NVSwitches, in exactly the driver's version,
+and nowhere else.
 
-Until it has set up the switches, CUDA gives error 802 (system not yet initialized) while nvidia-smi is fine. It refuses
-a driver of any other version (gpu-operator#544), and on a machine without switches it ends with NV_WARN_NOTHING_TO_DO
-(gpu-operator#610). From NVLink 5 on (HGX B200) the switches are no PCI devices: they are reached through ConnectX-7
-bridges whose product data say SW_MNG, with nvlsm, mlx5_ib and ib_umad; without, the cards stay "In Progress".
+Until it has set up the switches, CUDA gives error 802 (system not yet initialized) while nvidia-smi
+is fine. It refuses a driver of any other version (gpu-operator#544), and on a machine without
+switches it ends with NV_WARN_NOTHING_TO_DO (gpu-operator#610). From NVLink 5 on (HGX B200) the
+switches are no PCI devices: they are reached through ConnectX-7 bridges whose product data say
+SW_MNG, with nvlsm, mlx5_ib and ib_umad; without, the cards stay "In Progress".
 """
 
 import re
@@ -14,7 +16,8 @@ from gpubox.driver.packages import FABRIC_MANAGER, upstream
 
 UNIT = "nvidia-fabricmanager.service"
 PACKAGES = FABRIC_MANAGER
-"""Ubuntu's name, also NVIDIA's for older branches; and NVIDIA's for newer ones. The one that is on offer is taken."""
+"""Ubuntu's name, also NVIDIA's for older branches; and NVIDIA's for newer ones. The one that is
+on offer is taken."""
 SUBNET_MANAGER = "nvlsm"
 MODULES = ("mlx5_ib", "ib_umad")
 MODULES_FILE = "/etc/modules-load.d/gpubox-fabric.conf"
@@ -32,9 +35,11 @@ for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor"; [ "$v" = 0x15b3 ] &&
 for m in mlx5_ib ib_umad; do [ ! -e "/sys/module/$m" ] || echo "module $m"; done
 echo "version $(nv-fabricmanager --version 2>/dev/null | sed -n 's/.*version is *: *//p')"
 systemctl show -p LoadState,UnitFileState,ActiveState nvidia-fabricmanager.service"""
-"""Shell text whose output `parse` reads. PCI files are read by the shell itself: a program for each costs 0.4 s."""
+"""Shell text whose output `parse` reads. PCI files are read by the shell itself: a program for
+each costs 0.4 s."""
 STATES = r"nvidia-smi -q | sed -n '/^ *Fabric$/,/^ *Status/{s/^ *\(State\|Status\) *: */\1=/p}'"
-"""Shell text: for each card `State=` and `Status=` of its way into the fabric (`N/A`: it has none)."""
+"""Shell text: for each card `State=` and `Status=` of its way into the fabric (`N/A`: it has
+none)."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,8 @@ class Fabric:
     """What a machine has of NVSwitches and of what sets them up."""
 
     kind: str = ""
-    """`nvswitch` (up to H200), `nvlink5` (from B200 on); empty: no switches, so no fabric manager."""
+    """`nvswitch` (up to H200), `nvlink5` (from B200 on); empty: no switches, so no fabric
+    manager."""
     modules: frozenset[str] = frozenset()
     """Those of MODULES that are loaded."""
     version: str = ""
@@ -80,7 +86,8 @@ def is_package(name: str) -> bool:
 
 
 def choose(offers: Mapping[str, Sequence[str]], module: str) -> tuple[str, str] | None:
-    """Package and version of the fabric manager for a driver, of those that apt offers; None: there is none."""
+    """Package and version of the fabric manager for a driver, of those that apt offers; None:
+    there is none."""
     for name in (one.format(major=module.partition(".")[0]) for one in PACKAGES):
         for version in offers.get(name, ()):
             if upstream(version) == module:
@@ -89,7 +96,8 @@ def choose(offers: Mapping[str, Sequence[str]], module: str) -> tuple[str, str] 
 
 
 def wrong(fabric: Fabric, module: str | None, states: str = "") -> list[str]:
-    """Why CUDA may give 802 on the machine that has the driver, most telling first; empty: nothing is seen.
+    """Why CUDA may give 802 on the machine that has the driver, most telling first; empty: nothing
+    is seen.
 
     + module: version of the loaded kernel module
     + states: what STATES printed
@@ -114,7 +122,8 @@ def _manager(fabric: Fabric, module: str | None) -> list[str]:
 
 
 def _registration(states: str) -> list[str]:
-    """How many cards are in which state; `Completed` and `Success`, and a card without a fabric, are right."""
+    """How many cards are in which state; `Completed` and `Success`, and a card without a fabric,
+    are right."""
     pairs = re.findall(r"State=(.*)\nStatus=(.*)", states)
     wrong_ones = [(state.strip(), status.strip()) for state, status in pairs if not _is_right(state, status)]
     counted = {pair: wrong_ones.count(pair) for pair in dict.fromkeys(wrong_ones)}

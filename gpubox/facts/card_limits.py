@@ -1,4 +1,5 @@
-"""Power limits and clocks of a machine's cards as they are now, and the unit that sets them. One command."""
+"""Power limits and clocks of a machine's cards as they are now, and the unit that sets them. One
+command."""
 
 from dataclasses import dataclass
 
@@ -8,6 +9,11 @@ from typing_extensions import override
 from gpubox.facts.answers import answers, script
 from gpubox.hypervisor import limits
 from gpubox.hypervisor.limits import LimitedCard
+
+_OTHERS = (
+    "grep -lsE 'nvidia-smi.* (-pl|--power-limit|-lgc|--lock-gpu-clocks|-lmc|--lock-memory-clocks)' "
+    "/etc/systemd/system/*.service /etc/rc.local /etc/crontab /etc/cron.d/* /usr/local/sbin/* /usr/local/bin/*.sh"
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,8 @@ class LimitsState:
     """The unit has set the limits since the driver was loaded."""
     stale: bool
     """The unit's file changed since systemd read it."""
+    others: tuple[str, ...] = ()
+    """Files of others that set limits, too."""
 
 
 class LimitsFact(FactBase[LimitsState]):
@@ -34,6 +42,7 @@ class LimitsFact(FactBase[LimitsState]):
         return script(
             {
                 "cards": limits.QUESTION,
+                "others": _OTHERS,
                 "unit": f"systemctl show --property={properties} {limits.UNIT}",
             }
         )
@@ -50,5 +59,6 @@ class LimitsFact(FactBase[LimitsState]):
             trouble="" if cards else said,
             enabled=unit.get("UnitFileState") == "enabled",
             active=unit.get("ActiveState") == "active",
+            others=tuple(path for path in found["others"].text.split() if path not in limits.FILES),
             stale=unit.get("NeedDaemonReload") == "yes",
         )

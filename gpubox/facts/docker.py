@@ -1,4 +1,5 @@
-"""Docker containers that a reload of systemd may take the cards from. One command, asked only before a reload."""
+"""Docker containers that a reload of systemd may take the cards from. One command, asked only
+before a reload."""
 
 from pyinfra.api import FactBase
 from typing_extensions import override

@@ -1,7 +1,9 @@
-"""Power limits and clocks of the cards: what the data asks for, what each card has, and the files that keep it so.
+"""Power limits and clocks of the cards: what the data asks for, what each card has, and the files
+that keep it so.
 
-The driver forgets both when it is loaded anew, so at each boot (olafkfreund/nixos_config#1396), and a command for all
-cards at once ends at the first that refuses. So a oneshot repeats them for each card, known by its UUID or PCI address.
+The driver forgets both when it is loaded anew, so at each boot (olafkfreund/nixos_config#1396), and
+a command for all cards at once ends at the first that refuses. So a oneshot repeats them for each
+card, known by its UUID or PCI address.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +26,8 @@ FIELDS = (
     "clocks.current.graphics,clocks.current.memory"
 )
 QUESTION = f"nvidia-smi --query-gpu={FIELDS} --format=csv,noheader,nounits 2>&1"
-"""Shell text whose output `parse` reads. Locked clocks themselves are told by no field of nvidia-smi."""
+"""Shell text whose output `parse` reads. Locked clocks themselves are told by no field of
+nvidia-smi."""
 
 _TOLERANCE_W = 0.5
 """nvidia-smi prints hundredths of a watt; a limit is set in whole ones."""
@@ -34,7 +37,8 @@ _TOLERANCE_MHZ = 15
 
 @dataclass(frozen=True)
 class LimitedCard:
-    """A card's limits as they are now. None: the card does not say (`[N/A]`), so it cannot be limited so."""
+    """A card's limits as they are now. None: the card does not say (`[N/A]`), so it cannot be
+    limited so."""
 
     uuid: str
     pci: str
@@ -76,7 +80,8 @@ def is_named(name: str, uuid: str, address: str) -> bool:
 
 
 def refused(limits: Mapping[str, CardLimit], cards: Sequence[LimitedCard]) -> list[str]:
-    """What the cards cannot be asked for: no such card, no such setting, a limit outside of the card's own range."""
+    """What the cards cannot be asked for: no such card, no such setting, a limit outside of the
+    card's own range."""
     strange = [
         f"there is no card {name} (cards here: {', '.join(str(card) for card in cards) or 'none'})"
         for name in limits
@@ -86,12 +91,14 @@ def refused(limits: Mapping[str, CardLimit], cards: Sequence[LimitedCard]) -> li
 
 
 def drift(limits: Mapping[str, CardLimit], cards: Iterable[LimitedCard]) -> list[str]:
-    """Where a card has another limit now than the data says; a clock above its highest shows that its lock is gone."""
+    """Where a card has another limit now than the data says; a clock above its highest shows
+    that its lock is gone."""
     return [line for card in cards for line in _drift(limit_of(limits, card.uuid, card.pci), card)]
 
 
 def loosening(limits: Mapping[str, CardLimit], cards: Iterable[LimitedCard]) -> list[list[str]]:
-    """nvidia-smi's words that give cards back what an earlier version of the data took from them."""
+    """nvidia-smi's words that give cards back what an earlier version of the data took from
+    them."""
     found = []
     for card in cards:
         limit = limit_of(limits, card.uuid, card.pci)

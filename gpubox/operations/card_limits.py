@@ -31,12 +31,14 @@ def card_limits(
     at_risk: AtRisk = tuple,
 ) -> Commands:
     """
-    Have the limits set now, at each boot and at each load of the driver; without any, have nothing of it.
+    Have the limits set now, at each boot and at each load of the driver; without any, have nothing
+    of it.
 
     + limits: card -> its limits, of the data
     + there: gives path -> Entry for all of gpubox.hypervisor.limits.FILES
     + look: gives the LimitsState; asked only where there is something to do or to compare
-    + has_driver: whether the kernel module is this machine's own; in a container it is the hypervisor's
+    + has_driver: whether the kernel module is this machine's own; in a container it is the
+      hypervisor's
     + at_risk: gives docker containers that a reload of systemd may take the cards from
     """
     entries = there()
@@ -66,6 +68,9 @@ def card_limits(
         yield StringCommand(f"systemctl enable {UNIT}")  # this makes systemd read the files, too
     elif state.stale or is_new:
         yield StringCommand("systemctl daemon-reload")
+    if state.others:
+        todo = "take it out there: whichever runs last counts"
+        logger.warning(f"{host.print_prefix}{', '.join(state.others)} sets limits of cards, too; {todo}")
     moved = texts.drift(limits, state.cards)
     if moved:
         logger.warning(f"{host.print_prefix}{'; '.join(moved)}")

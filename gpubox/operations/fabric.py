@@ -1,4 +1,5 @@
-"""Have the fabric manager where cards hang on NVSwitches: of the driver's version, started, with what it needs."""
+"""Have the fabric manager where cards hang on NVSwitches: of the driver's version, started, with
+what it needs."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +20,8 @@ def fabric_manager(
     names: Sequence[str], uris: Sequence[str], look: Callable[[], DriverState], at_risk: AtRisk = tuple
 ) -> Commands:
     """
-    Install, enable and start the fabric manager on a machine with NVSwitches and a kernel of its own; else nothing.
+    Install, enable and start the fabric manager on a machine with NVSwitches and a kernel of its
+    own; else nothing.
 
     One that is installed already is moved with the driver's userland. One that runs is left alone.
 

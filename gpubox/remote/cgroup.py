@@ -1,8 +1,10 @@
-"""What a container may use, from its own control group: cores, and memory without what is only file cache.
+"""What a container may use, from its own control group: cores, and memory without what is only file
+cache.
 
-`memory.current` counts the page cache: right after a model was loaded it stands near the limit, though nearly all of it
-would be given up (ollama/ollama#15704). And a container's /sys lists all cores of its host (ollama/ollama#5554), as
-nproc does under a quota. One file, standard library only.
+`memory.current` counts the page cache: right after a model was loaded it stands near the limit,
+though nearly all of it would be given up (ollama/ollama#15704). And a container's /sys lists all
+cores of its host (ollama/ollama#5554), as nproc does under a quota. One file, standard library
+only.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ QUOTA_TEXT = (
 )
 """Shell text that prints quota and period in microseconds."""
 AFFINITY_TEXT = "env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; grep -c ^processor /proc/cpuinfo || true"
-"""Shell text: CPUs by affinity (nproc heeds OMP_NUM_THREADS), and those of /proc, which lxcfs cuts by a quota."""
+"""Shell text: CPUs by affinity (nproc heeds OMP_NUM_THREADS), and those of /proc, which lxcfs
+cuts by a quota."""
 
 
 def cores(shown: str, cpuset: str, quota: str) -> int:
@@ -63,7 +66,8 @@ def limit(text: str) -> int | None:
 
 
 def in_use(stat: str, used: str = "") -> int:
-    """Bytes that nothing but an end of programs gives back: anonymous and shared memory, and the kernel's own.
+    """Bytes that nothing but an end of programs gives back: anonymous and shared memory, and the
+    kernel's own.
 
     + stat: text of memory.stat, of version 2 or 1
     + used: all that is counted, page cache too; what there is to go by without a memory.stat
@@ -95,7 +99,8 @@ def free(limit_text: str, stat: str, used: str, available: int) -> int:
 
 
 def here(root: Path = ROOT, cpuinfo: Path = Path("/proc/cpuinfo")) -> tuple[int, int | None]:
-    """Cores that this machine or container may use, and its limit of memory in bytes (None: none)."""
+    """Cores that this machine or container may use, and its limit of memory in bytes (None:
+    none)."""
     quota = _read(root, QUOTA) or " ".join(_read(root, (name,)).strip() for name in QUOTA_V1)
     listed = len(re.findall(r"(?m)^processor", cpuinfo.read_text())) if cpuinfo.exists() else 0
     shown = f"{len(os.sched_getaffinity(0))} {listed}"

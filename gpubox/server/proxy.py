@@ -1,7 +1,9 @@
-"""Proxies in the server's environment: what must never go through one, and what a client makes of an exception.
+"""Proxies in the server's environment: what must never go through one, and what a client makes of
+an exception.
 
-SGLang asks itself over HTTP while it starts (/get_model_info, then a warm-up). With a proxy in its environment that
-question goes to the proxy, comes back as 403 or 502, and the server ends (sgl-project/sglang#9814, #4935, #9155).
+SGLang asks itself over HTTP while it starts (/get_model_info, then a warm-up). With a proxy in its
+environment that question goes to the proxy, comes back as 403 or 502, and the server ends
+(sgl-project/sglang#9814, #4935, #9155).
 """
 
 import ipaddress
@@ -11,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from gpubox.hosts import Box
 
 LOCAL = ("127.0.0.1", "localhost", "0.0.0.0", "::1")  # noqa: S104 - as a name in a list, nothing is bound
-"""What a server calls itself. Without brackets: httpx refuses `[::1]` here (InvalidURL), as it does fd00::/8."""
+"""What a server calls itself. Without brackets: httpx refuses `[::1]` here (InvalidURL), as it
+does fd00::/8."""
 _FOR_HTTP = ("http_proxy", "all_proxy")
 _PROXIES = (*_FOR_HTTP, "https_proxy")
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
@@ -36,13 +39,15 @@ def asks_itself_through(environment: Mapping[str, str], tls: bool = False) -> st
 
 
 def exceptions(environment: Mapping[str, str]) -> list[str]:
-    """What goes past the proxy; of two spellings the lower case counts, as curl and Python's clients have it."""
+    """What goes past the proxy; of two spellings the lower case counts, as curl and Python's
+    clients have it."""
     text = next((environment[name] for name in _EXCEPTIONS if environment.get(name, "").strip()), "")
     return [word for word in re.split(r"[,\s]+", text) if word]
 
 
 def uncovered(environment: Mapping[str, str], addresses: Sequence[str] = ()) -> list[str]:
-    """Those of LOCAL and `addresses` that no exception names as every client reads it: exactly, or by `*`."""
+    """Those of LOCAL and `addresses` that no exception names as every client reads it: exactly,
+    or by `*`."""
     named = {word.lower() for word in exceptions(environment)}
     if "*" in named:
         return []
@@ -50,7 +55,8 @@ def uncovered(environment: Mapping[str, str], addresses: Sequence[str] = ()) -> 
 
 
 def completed(environment: Mapping[str, str], addresses: Sequence[str] = (), tls: bool = False) -> dict[str, str]:
-    """The exceptions, in both spellings, that the environment needs beside its own; empty: no proxy, or none lacks.
+    """The exceptions, in both spellings, that the environment needs beside its own; empty: no
+    proxy, or none lacks.
 
     + addresses: the machine's own, as clients on it call it
     + tls: the server serves HTTPS
@@ -64,8 +70,8 @@ def completed(environment: Mapping[str, str], addresses: Sequence[str] = (), tls
 def misread(environment: Mapping[str, str]) -> list[str]:
     """Exceptions that Python's HTTP clients do not read as meant: networks, brackets, and ports.
 
-    httpx (the hub's client, and SGLang's) takes 10.0.0.0/8 for one host without a word; fd00::/8 and [::1] end it
-    with InvalidURL at its first use (httpx 0.28).
+    httpx (the hub's client, and SGLang's) takes 10.0.0.0/8 for one host without a word; fd00::/8
+    and [::1] end it with InvalidURL at its first use (httpx 0.28).
     """
     return [word for word in exceptions(environment) if _is_network(word) or word.startswith("[")]
 

@@ -1,4 +1,5 @@
-"""Power limits on the practice machine: set, put right, and there again after what makes a driver forget them."""
+"""Power limits on the practice machine: set, put right, and there again after what makes a
+driver forget them."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +32,8 @@ def files(boxes: Inventory, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 @pytest.fixture(scope="module")
 def step(files: dict[str, Path], on_hypervisor: Host) -> Iterator[Callable[[str], Run]]:
-    """Run the hypervisor's part of the deploy `with` the limits or `without`; afterwards nothing of them is left."""
+    """Run the hypervisor's part of the deploy `with` the limits or `without`; afterwards nothing
+    of them is left."""
     yield lambda which: converge(files[which], "--limit", "pve01").ended_well()
     converge(files["without"], "--limit", "pve01")
     assert on_hypervisor.check_output(WATTS).split() == DEFAULT

@@ -16,7 +16,8 @@ from gpubox.rules.registry import rule
     needs=("facts",),
 )
 def on_disk(c: Context) -> Iterator[Told]:
-    """On bare metal and in a VM; a container's kernel is its hypervisor's, which is looked at by itself."""
+    """On bare metal and in a VM; a container's kernel is its hypervisor's, which is looked at by
+    itself."""
     if not c.gpu or c.place == "lxc" or c.facts is None:
         return
     if told := modules.other_on_disk(c.driver, c.facts.module_on_disk):

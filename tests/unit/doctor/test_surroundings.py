@@ -1,4 +1,5 @@
-"""The doctor about what is around a server: refusing device cgroups, proxies, NVSwitches, a driver that waits."""
+"""The doctor about what is around a server: refusing device cgroups, proxies, NVSwitches, a
+driver that waits."""
 
 import json
 from dataclasses import replace

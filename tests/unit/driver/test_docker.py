@@ -1,4 +1,5 @@
-"""Which docker containers a reload of systemd may take the cards from; and that nothing reloads without need."""
+"""Which docker containers a reload of systemd may take the cards from; and that nothing reloads
+without need."""
 
 import os
 import re
@@ -71,14 +72,15 @@ RELOADS = {
     "gpubox/remote/handover.py": 3,  # once, where a server that somebody started is ended, or started again
     "gpubox/remote/switch.py": 2,
 }
-"""Every place that makes systemd read its units anew, each of them behind a condition that its own tests show:
-operations/test_card_limits.py (test_what_is_done), operations/test_fabric.py (test_nothing_to_do),
-test_hypervisor_host.py (test_device_nodes, test_persistence) and test_release_switch.py
-(test_systemd_reads_its_units_anew_only_where_one_changed)."""
+"""Every place that makes systemd read its units anew, each of them behind a condition that its
+own tests show: operations/test_card_limits.py (test_what_is_done), operations/test_fabric.py
+(test_nothing_to_do), test_hypervisor_host.py (test_device_nodes, test_persistence) and
+test_release_switch.py (test_systemd_reads_its_units_anew_only_where_one_changed)."""
 
 
 def test_no_other_place_reloads() -> None:
-    """In code, not in words: `daemon-reload`, and `enable` and `disable`, which reload by themselves."""
+    """In code, not in words: `daemon-reload`, and `enable` and `disable`, which reload by
+    themselves."""
     pattern = re.compile(r"""["' ](daemon-reload|enable|disable)["' ](?=.*[,")])""")
     found = {}
     for file in [*paths.root().glob("gpubox/**/*.py"), *paths.root().glob("tasks/*.py")]:

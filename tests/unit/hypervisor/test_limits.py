@@ -1,4 +1,5 @@
-"""Power limits and clocks: what cards say now against the data, and the script that sets them, run for real."""
+"""Power limits and clocks: what cards say now against the data, and the script that sets them,
+run for real."""
 
 import json
 import os
@@ -116,7 +117,8 @@ def test_wrong_data_is_an_error_that_says_what_is_accepted(key: str, limit: dict
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A folder with the practice machine's nvidia-smi over eight cards, and the files that it keeps."""
+    """A folder with the practice machine's nvidia-smi over eight cards, and the files that it
+    keeps."""
     described = hardware.load("rtx-pro-6000-x8")
     state = hardware.live_state("rtx-pro-6000-x8", described, described.majors)
     (tmp_path / "live.json").write_text(json.dumps(state))

@@ -1,4 +1,5 @@
-"""The operation `card_limits`: data, files and cards in, commands out; nothing where nothing is asked for."""
+"""The operation `card_limits`: data, files and cards in, commands out; nothing where nothing is
+asked for."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -44,7 +45,8 @@ def there(data: dict[str, CardLimit]) -> dict[str, Entry]:
 def commands(
     data: dict[str, CardLimit], entries: dict[str, Entry], state: LimitsState, has_driver: bool = True
 ) -> list[str]:
-    """The commands; a file that is put is its last one, what runs on the controller its function's name."""
+    """The commands; a file that is put is its last one, what runs on the controller its
+    function's name."""
     found: list[str] = []
     operation: Any = card_limits
     asked = {"there": lambda: entries, "look": lambda: state, "has_driver": lambda: has_driver}
@@ -152,7 +154,16 @@ def test_the_cards_are_asked_after_it() -> None:
 def test_the_fact() -> None:
     line = "GPU-1a, 00000000:01:00.0, NVIDIA RTX PRO 6000, 450.00, 600.00, 300.00, 600.00, 180, 405"
     unit = "UnitFileState=enabled\nActiveState=active\nNeedDaemonReload=no"
-    assert LimitsFact().process(printed(cards=line, unit=unit)).cards == [CARD]
+    assert LimitsFact().process(printed(cards=line, unit=unit, others="")).cards == [CARD]
     nothing = "UnitFileState=\nActiveState=inactive\nNeedDaemonReload=no"
-    found = LimitsFact().process(printed(cards="sh: nvidia-smi: not found", unit=nothing))
+    found = LimitsFact().process(
+        printed(cards="sh: nvidia-smi: not found", unit=nothing, others=(f"/etc/rc.local\n{SCRIPT}\n", 2))
+    )
     assert (found.cards, found.trouble, found.enabled) == ([], "sh: nvidia-smi: not found", False)
+    assert found.others == ("/etc/rc.local",)
+
+
+def test_others_that_set_limits_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("WARNING", logger="pyinfra"):
+        assert commands(DATA, there(DATA), replace(STATE, others=("/etc/rc.local",))) == []
+    assert "/etc/rc.local sets limits of cards, too" in caplog.text

@@ -1,4 +1,5 @@
-"""Proxies: exceptions that clients read as meant, in the environment of a server that has a proxy, and only there."""
+"""Proxies: exceptions that clients read as meant, in the environment of a server that has a
+proxy, and only there."""
 
 from dataclasses import replace
 
