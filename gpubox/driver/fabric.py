@@ -26,17 +26,18 @@ MODULES_TEXT = "# written by gpubox: the fabric manager reaches the NVLink switc
 )
 _NAME = re.compile(r"nvidia-fabricmanager(-\d{3})?|nvidia-fabric-manager")
 
-QUESTION = r"""for d in /sys/bus/pci/devices/*; do v=; c=
+QUESTION = r"""held() { case $(readlink "$1/driver") in */vfio-pci) return 0 ;; esac; return 1; }
+for d in /sys/bus/pci/devices/*; do v=; c=
 { read -r v <"$d/vendor"; read -r c <"$d/class"; } 2>/dev/null
-case $v$c in 0x10de0x0680*) echo kind nvswitch ;; esac; done | sort -u
+case $v$c in 0x10de0x0680*) held "$d" || echo kind nvswitch ;; esac; done | sort -u
 if grep -qsE '^Model:.* G?B[123]00' /proc/driver/nvidia/gpus/*/information; then
 for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor"; [ "$v" = 0x15b3 ] && [ -r "$d/vpd" ] || continue
-! grep -qa SW_MNG "$d/vpd" || echo kind nvlink5; done | sort -u; fi
+! grep -qa SW_MNG "$d/vpd" || held "$d" || echo kind nvlink5; done | sort -u; fi
 for m in mlx5_ib ib_umad; do [ ! -e "/sys/module/$m" ] || echo "module $m"; done
 echo "version $(nv-fabricmanager --version 2>/dev/null | sed -n 's/.*version is *: *//p')"
 systemctl show -p LoadState,UnitFileState,ActiveState nvidia-fabricmanager.service"""
-"""Shell text whose output `parse` reads. PCI files are read by the shell itself: a program for
-each costs 0.4 s."""
+"""Shell text whose output `parse` reads; a switch that vfio-pci holds is a virtual machine's. PCI
+files are read by the shell itself: a program for each costs 0.4 s."""
 STATES = r"nvidia-smi -q | sed -n '/^ *Fabric$/,/^ *Status/{s/^ *\(State\|Status\) *: */\1=/p}'"
 """Shell text: for each card `State=` and `Status=` of its way into the fabric (`N/A`: it has
 none)."""

@@ -134,6 +134,19 @@ def test_the_package_of_exactly_that_version(offers: dict[str, list[str]], modul
     assert found is None or found[1].startswith(f"{module}-")
 
 
+def test_switches_of_a_virtual_machine_are_not_this_machines(tmp_path: Path) -> None:
+    folder = tmp_path / "devices/0000:09:00.0"
+    folder.mkdir(parents=True)
+    (folder / "vendor").write_text("0x10de\n")
+    (folder / "class").write_text("0x068000\n")
+    asked = fabric.QUESTION.replace("/sys/bus/pci/devices", str(tmp_path / "devices"))
+    for driver, kind in (("nvidia-nvswitch", "nvswitch"), ("vfio-pci", "")):
+        (folder / "driver").unlink(missing_ok=True)
+        (folder / "driver").symlink_to(f"../../../../bus/pci/drivers/{driver}")
+        done = subprocess.run(["sh", "-c", asked], capture_output=True, text=True)
+        assert fabric.parse(done.stdout).kind == kind
+
+
 def test_headers_are_not_the_fabric_manager() -> None:
     assert fabric.is_package("nvidia-fabricmanager-580")
     assert fabric.is_package("nvidia-fabricmanager")
