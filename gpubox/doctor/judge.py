@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from gpubox import rules
 from gpubox.cuda import packages as names
+from gpubox.doctor import surroundings
 from gpubox.doctor.check import Check, Status, compared
 from gpubox.doctor.look import Looks
 from gpubox.facts.apt import AptFact
@@ -29,7 +30,6 @@ _CUDA_CODES = {
     None: "libcuda.so.1 is not there, or CUDA hangs: the step `driver` of the deploy, then dmesg",
     3: "options nvidia_uvm uvm_disable_hmm=1 on the machine that has the driver, and the module loaded anew",
     100: "no card may be opened: the nodes below /dev/nvidia*, and CUDA_VISIBLE_DEVICES",
-    802: "the fabric manager of NVSwitch machines is not running, or not of the driver's version",
     803: "libcuda is of another version than the kernel module: the step `driver` of the deploy",
 }
 """What cuInit gives (cuda.h) -> what to do."""
@@ -55,6 +55,7 @@ def checks(box: Box, looks: Looks, deploy: str) -> Iterator[Check]:
         "driver": _driver,
         "devices": _devices,
         "cuda-start": _cuda_start,
+        "proxy": _proxy,
         "nccl": _nccl,
         "apt": _apt,
         "cuda": _cuda,
@@ -114,9 +115,8 @@ def _driver(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     for name, versions in state.libraries.items():
         if gpus.driver and versions != [gpus.driver]:
             wrong.append(f"{name} is {', '.join(versions)}, the kernel module {gpus.driver}")
-    return compared(
-        box.name, "driver", wrong, f"{gpus.driver}, {len(gpus.cards)} cards", deploy, "a driver that answers"
-    )
+    cure = surroundings.cure_of_refusal(box, deploy) if surroundings.is_refused(gpus) else deploy
+    return compared(box.name, "driver", wrong, f"{gpus.driver}, {len(gpus.cards)} cards", cure, "a driver that answers")
 
 
 def _devices(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
@@ -143,12 +143,19 @@ def _cuda_start(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     tries = [(row["code"], float(row["s"])) for row in reading.json_object(text, "the start of CUDA")["tries"]]
     told = ", ".join(f"{'none' if code is None else code} in {s} s" for code, s in tries)
     if tries[-1][0] != 0:
+        if tries[-1][0] == 802:
+            cure = surroundings.cause_of_802(box, looks, seen.gpus.driver)
+            return Check(box.name, "cuda-start", "fail", f"cuInit gave {told}: not yet initialized", "0", cure)
         cure = _CUDA_CODES.get(tries[-1][0], "dmesg on the machine that has the driver says why (NVRM, Xid)")
         return Check(box.name, "cuda-start", "fail", f"cuInit gave {told}", "0", cure)
     if len(tries) > 1 or tries[0][1] > _SLOW_START_S:
         cure = "the persistence daemon on the machine that has the driver; allow programs more time for their start"
         return Check(box.name, "cuda-start", "warn", f"cuInit gave {told}", f"0 at once, in {_SLOW_START_S} s", cure)
     return Check(box.name, "cuda-start", "pass", f"cuInit answers in {tries[0][1]} s")
+
+
+def _proxy(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
+    return surroundings.proxies(box, seen)
 
 
 def _nccl(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pyinfra.api import FactBase, StringCommand
 
+from gpubox.driver import fabric
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.apt import AptFact
 from gpubox.facts.base import BaseFact
@@ -25,6 +26,7 @@ from gpubox.support import payload, ssh
 
 T = TypeVar("T")
 _LOG_LINES = 400
+_FABRIC = {"fabric": fabric.QUESTION, "fabric-states": fabric.STATES}
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def endpoint(box: Box) -> Looks:
 
 def hypervisor(above: Hypervisor, box: Box) -> Looks:
     """What the hypervisor says of itself and of the box's container; beside the first round trip."""
-    asked: dict[str, str | StringCommand] = dict(questions.GPUS)
+    asked: dict[str, str | StringCommand] = {**questions.GPUS, **_FABRIC}
     if container := box.settings.container:
         asked["container"] = HypervisorState().command(kind=container.kind, container=container.name)
     return Looks(_asked(str(above.connection.get("ssh_hostname", above.name)), above.connection, asked))
@@ -87,6 +89,7 @@ def _facts(box: Box) -> dict[str, str | StringCommand]:
         else Weights().command(venv=venv, arguments=weights)
     )
     if box.stack.device == "cuda":
+        found.update(_FABRIC)
         found["cuinit"] = payload.shell("cuinit")
     return found
 

@@ -14,6 +14,7 @@ from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
+from gpubox.operations.reload import AtRisk, warn
 from gpubox.remote import secrets
 from gpubox.remote.checks import Arguments
 from gpubox.support import payload
@@ -47,6 +48,7 @@ def switched(
     look: Callable[[], ServiceState],
     replaced: Callable[[], Running],
     flags: list[str],
+    at_risk: AtRisk = tuple,
 ) -> Commands:
     """
     Have the release current, enabled and running; the server is restarted only when its process is not of it.
@@ -58,10 +60,12 @@ def switched(
     + look: gives the ServiceState of the host
     + replaced: gives the server of the same flags that somebody started by hand; it is ended once, right before
     + flags: the words after the launcher, by which that server is known
+    + at_risk: gives docker containers that a reload of systemd may take the cards from
     """
     found = look()
     if found.serves(digest):
         return
+    warn(at_risk)
     arguments = {"unit": unit, "digest": digest, "venv_link": venv_link}
     before = found.releases.one(found.releases.current or "").get("probe")
     yield FunctionCommand(_switch, (arguments, [probe, *([before] if before else [])], replaced(), flags), {})

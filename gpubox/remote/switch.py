@@ -191,8 +191,7 @@ def _make_current(arguments: Arguments, digest: str) -> None:
     if not _same(_unit_path(arguments), release / "unit"):
         _keep_theirs(arguments)
         files.write(_unit_path(arguments), (release / "unit").read_bytes(), 0o644)
-    _systemctl("daemon-reload")
-    _systemctl("enable", "--quiet", arguments.unit)
+    _have_read(arguments)
     if _running(arguments) != digest:
         _systemctl("stop", arguments.unit)
         _end_orphans(arguments)
@@ -200,6 +199,19 @@ def _make_current(arguments: Arguments, digest: str) -> None:
             # The start limit counts earlier failures too; this start is a person's wish.
             _systemctl("reset-failed", arguments.unit)
         _systemctl("start", arguments.unit)
+
+
+def _have_read(arguments: Arguments) -> None:
+    """systemd knows the unit's file as it lies there and starts it at boot; it reads nothing anew without need.
+
+    A reload takes the cards from docker containers that got them by NVIDIA's hook (NVIDIA/nvidia-docker#1730), and
+    `enable` is one, too.
+    """
+    found = command.properties(arguments.unit, "LoadState", "NeedDaemonReload", "UnitFileState")
+    if (found.get("LoadState"), found.get("NeedDaemonReload")) != ("loaded", "no"):
+        _systemctl("daemon-reload")
+    if found.get("UnitFileState") != "enabled":
+        _systemctl("enable", "--quiet", arguments.unit)
 
 
 def _running(arguments: Arguments) -> str | None:
