@@ -13,13 +13,14 @@ from gpubox.facts.cuda import CudaFact
 from gpubox.facts.driver import DriverFact
 from gpubox.facts.model import Model
 from gpubox.facts.service import ServiceFact
-from gpubox.facts.venv import PythonEnv
+from gpubox.facts.venv import PythonEnv, damage
 from gpubox.facts.weights import Weights
 from gpubox.hosts import Box
 from gpubox.hypervisor import nodes
 from gpubox.onboard import links, probe
 from gpubox.onboard.state import Box as Seen
 from gpubox.rules.finding import Finding
+from gpubox.server import in_effect
 from gpubox.server.service import UNIT, service_of, weights_of
 from gpubox.support import reading
 from gpubox.support.errors import GpuboxError
@@ -206,6 +207,7 @@ def _venv(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     ]
     wrong += [f"{name} is not of the lock" for name in venv.packages if name not in stack.pins and name not in kept]
     wrong += [f"{name} was changed" for name in venv.changed]
+    wrong += damage(venv)
     return compared(
         box.name, "venv", _few(wrong), f"{len(venv.packages)} packages of {stack.name}, Python {venv.python}", deploy
     )
@@ -234,14 +236,17 @@ def _service(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     wrong += [] if enabled == "enabled" else [f"{UNIT} is {enabled or 'not'} enabled"]
     differing = [file.path for file in wish.files if not file.is_at(state.files[file.path])]
     wrong += _few([f"{path} differs" for path in differing])
+    effective = state.releases.effective
+    wrong += _few(in_effect.wrong(effective, UNIT))
+    if effective.process is not None:
+        wrong.append(f"its process is not the one asked for: {effective.process}")
+    wrong += [f"{path} is another's to write" for path in state.releases.loose]
     if not wrong and not state.serves(digest):
         runs = state.releases.runs or "something else"
         wrong.append(f"the process was started from {runs}, not from release {digest}")
-    # a container's own drop-ins for every service (service.d) are none of this unit's
-    more = [path for path in state.properties.get("DropInPaths", "").split() if f"/{UNIT}.d/" in path]
+    more = in_effect.standing(effective, UNIT)
     if more and not wrong:
-        cure = f"move what it sets into the profile, then systemctl revert {UNIT}"
-        return Check(box.name, "service", "warn", f"{', '.join(more)} changes {UNIT}", "the unit alone", cure)
+        return Check(box.name, "service", "warn", "; ".join(more), "the unit alone", in_effect.CURE)
     cure = f"{deploy}; why it is down: journalctl -u {UNIT}" if active != "active" else deploy
     return compared(box.name, "service", wrong, f"{UNIT} is active, release {digest}", cure)
 

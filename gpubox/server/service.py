@@ -60,6 +60,7 @@ def service_of(box: Box) -> Service:
             folder=FOLDER,
             process=process,
             jit=jit.environment(venv),
+            limits=box.settings.unit_settings,
             jit_line=systemd.exec_line(jit.ready(venv)),
         ),
         environment=render("sglang.env.j2", text=systemd.environment_file(variables)),

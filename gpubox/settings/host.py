@@ -199,6 +199,23 @@ class Hub(Model):
     """Folder of the hub's cache on the box; empty: root's own, ~/.cache/huggingface/hub."""
 
 
+UnitSetting = Literal[
+    "AllowedCPUs",
+    "AllowedMemoryNodes",
+    "CPUQuota",
+    "CPUWeight",
+    "IOWeight",
+    "MemoryHigh",
+    "MemoryLow",
+    "MemoryMax",
+    "MemoryMin",
+    "MemorySwapMax",
+    "TasksMax",
+]
+"""Settings of a unit that change what the service may use, and nothing of what it runs."""
+UnitValue = Annotated[str, Field(pattern=r"^[\w.,%: -]+$")] | int
+
+
 class BoxSettings(Model):
     """A GPU box: a container, a VM or bare metal, reached by ssh."""
 
@@ -216,6 +233,9 @@ class BoxSettings(Model):
     """Name of a file below profiles/, without .yaml."""
     venv_path: str = Field(default="/root/ml-env", pattern=r"^/[^\s]+$")
     """Where the Python environment of the service is found: a link to the venv of the current release."""
+    unit_settings: dict[UnitSetting, UnitValue] = Field(default_factory=dict)
+    """Limits of the service as systemd names them (systemd.resource-control(5)), as `MemoryMax: 200G`: part of its
+    unit, in effect without a restart. Drop-ins, `systemctl edit` and `set-property` go aside at the next run."""
     api_key_file: str | None = None
     """File on the controller with nothing but the API key that the server asks its clients for (mode 600). The key gets
     to the box in a file for root alone, never onto a command line; None: the server asks for none."""
