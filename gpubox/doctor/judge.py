@@ -1,10 +1,10 @@
 """What the answers of a box mean: one check a domain, each against the box's own data."""
 
-import json
 from collections.abc import Callable, Iterator
 
 from gpubox import rules
 from gpubox.cuda import packages as names
+from gpubox.doctor import surroundings
 from gpubox.doctor.check import Check, Status, compared
 from gpubox.doctor.look import Looks
 from gpubox.facts.apt import AptFact
@@ -22,6 +22,7 @@ from gpubox.onboard.state import Box as Seen
 from gpubox.rules.finding import Finding
 from gpubox.server import in_effect
 from gpubox.server.service import UNIT, service_of, weights_of
+from gpubox.support import reading
 from gpubox.support.errors import GpuboxError
 
 _SLOW_START_S = 15.0
@@ -30,7 +31,6 @@ _CUDA_CODES = {
     None: "libcuda.so.1 is not there, or CUDA hangs: the step `driver` of the deploy, then dmesg",
     3: "options nvidia_uvm uvm_disable_hmm=1 on the machine that has the driver, and the module loaded anew",
     100: "no card may be opened: the nodes below /dev/nvidia*, and CUDA_VISIBLE_DEVICES",
-    802: "the fabric manager of NVSwitch machines is not running, or not of the driver's version",
     803: "libcuda is of another version than the kernel module: the step `driver` of the deploy",
 }
 """What cuInit gives (cuda.h) -> what to do."""
@@ -56,6 +56,7 @@ def checks(box: Box, looks: Looks, deploy: str) -> Iterator[Check]:
         "driver": _driver,
         "devices": _devices,
         "cuda-start": _cuda_start,
+        "proxy": _proxy,
         "nccl": _nccl,
         "apt": _apt,
         "cuda": _cuda,
@@ -73,6 +74,9 @@ def told_or_not(host: str, name: str, judge: Callable[[], Check]) -> Check:
         return judge()
     except GpuboxError as error:
         return Check(host, name, "unknown", error.found, error.needed, error.todo)
+    except reading.FOREIGN as error:
+        told = reading.cannot_tell(name, "", error)
+        return Check(host, name, "unknown", told.found, told.needed, told.todo)
 
 
 def _rules(host: str, name: str, found: list[Finding]) -> list[Check]:
@@ -112,9 +116,8 @@ def _driver(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     for name, versions in state.libraries.items():
         if gpus.driver and versions != [gpus.driver]:
             wrong.append(f"{name} is {', '.join(versions)}, the kernel module {gpus.driver}")
-    return compared(
-        box.name, "driver", wrong, f"{gpus.driver}, {len(gpus.cards)} cards", deploy, "a driver that answers"
-    )
+    cure = surroundings.cure_of_refusal(box, deploy) if surroundings.is_refused(gpus) else deploy
+    return compared(box.name, "driver", wrong, f"{gpus.driver}, {len(gpus.cards)} cards", cure, "a driver that answers")
 
 
 def _devices(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
@@ -138,15 +141,22 @@ def _cuda_start(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     if box.stack.device == "cpu":
         return Check(box.name, "cuda-start", "pass", "not needed: the stack runs on CPU")
     text = looks.answers["cuinit"].expect(0, what="the start of CUDA (a Python on the box)")
-    tries = [(row["code"], float(row["s"])) for row in json.loads(text)["tries"]]
+    tries = [(row["code"], float(row["s"])) for row in reading.json_object(text, "the start of CUDA")["tries"]]
     told = ", ".join(f"{'none' if code is None else code} in {s} s" for code, s in tries)
     if tries[-1][0] != 0:
+        if tries[-1][0] == 802:
+            cure = surroundings.cause_of_802(box, looks, seen.gpus.driver)
+            return Check(box.name, "cuda-start", "fail", f"cuInit gave {told}: not yet initialized", "0", cure)
         cure = _CUDA_CODES.get(tries[-1][0], "dmesg on the machine that has the driver says why (NVRM, Xid)")
         return Check(box.name, "cuda-start", "fail", f"cuInit gave {told}", "0", cure)
     if len(tries) > 1 or tries[0][1] > _SLOW_START_S:
         cure = "the persistence daemon on the machine that has the driver; allow programs more time for their start"
         return Check(box.name, "cuda-start", "warn", f"cuInit gave {told}", f"0 at once, in {_SLOW_START_S} s", cure)
     return Check(box.name, "cuda-start", "pass", f"cuInit answers in {tries[0][1]} s")
+
+
+def _proxy(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
+    return surroundings.proxies(box, seen)
 
 
 def _nccl(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:

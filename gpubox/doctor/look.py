@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pyinfra.api import FactBase, StringCommand
 
+from gpubox.driver import fabric
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.apt import AptFact
 from gpubox.facts.base import BaseFact
@@ -23,10 +24,10 @@ from gpubox.onboard import questions
 from gpubox.server.release import venv_path
 from gpubox.server.service import UNIT, service_of, venv_of, weights_of
 from gpubox.support import payload, ssh
-from gpubox.support.errors import CannotTellError
 
 T = TypeVar("T")
 _LOG_LINES = 400
+_FABRIC = {"fabric": fabric.QUESTION, "fabric-states": fabric.STATES}
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,7 @@ class Looks:
 
     def fact(self, fact: FactBase[T], name: str) -> T:
         """The fact's value. Error: cannot tell, when its command failed or its output is not what it reads."""
-        answer = self.answers[name]
-        text = answer.expect(0, what=f"the look at {name}")
-        try:
-            return fact.process(text.splitlines())
-        except (ValueError, LookupError, TypeError) as error:
-            raise CannotTellError(f"the look at {name} gave something else: {error}") from error
+        return fact.process(self.answers[name].expect(0, what=f"the look at {name}").splitlines())
 
 
 def box(box: Box) -> Looks:
@@ -70,7 +66,7 @@ def endpoint(box: Box) -> Looks:
 
 def hypervisor(above: Hypervisor, box: Box) -> Looks:
     """What the hypervisor says of itself and of the box's container; beside the first round trip."""
-    wanted: dict[str, str | StringCommand] = dict(questions.GPUS)
+    wanted: dict[str, str | StringCommand] = {**questions.GPUS, **_FABRIC}
     if container := box.settings.container:
         wanted["container"] = HypervisorState().command(kind=container.kind, container=container.name)
     return Looks(asked(str(above.connection.get("ssh_hostname", above.name)), above.connection, wanted))
@@ -95,6 +91,7 @@ def _facts(box: Box) -> dict[str, str | StringCommand]:
         else Weights().command(venv=venv, arguments=weights)
     )
     if box.stack.device == "cuda":
+        found.update(_FABRIC)
         found["cuinit"] = payload.shell("cuinit")
     return found
 

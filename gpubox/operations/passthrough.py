@@ -97,6 +97,9 @@ def _configure(box: Kind, found: PassthroughState, given: Gift) -> list[StringCo
     if box.name == "incus":
         every = given.cards == tuple(card for card in found.cards if card.minor is not None)
         changes = incus.changes(box.container, old, given.cards, given.caps, every)
+        for words in changes:
+            if words[:4] == ["incus", "config", "device", "remove"] or words[-1] == "none":
+                _say(f"container {box.container}: its device {words[5]} is taken out: it is not given that")
         return [_words(words) for words in changes]
     text = new_text(box, found, given)
     if box.name == "proxmox":

@@ -1,6 +1,5 @@
 """Look at a release before it is switched to, and switch to it: the only thing that stops a running server."""
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
@@ -16,10 +15,13 @@ from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
+from gpubox.operations.reload import AtRisk, warn
+from gpubox.remote import secrets
 from gpubox.remote.checks import CHILD_S, Arguments
 from gpubox.remote.handover import END_S
 from gpubox.server import in_effect
 from gpubox.support import payload
+from gpubox.support.reading import json_object
 
 
 @operation()
@@ -49,6 +51,7 @@ def switched(
     look: Callable[[], ServiceState],
     replaced: Callable[[], Running],
     flags: list[str],
+    at_risk: AtRisk = tuple,
 ) -> Commands:
     """
     Have the release current, enabled and running; the server is restarted only when its process is not of it.
@@ -60,12 +63,14 @@ def switched(
     + look: gives the ServiceState of the host
     + replaced: gives the server of the same flags that somebody started by hand; it is ended once, right before
     + flags: the words after the launcher, by which that server is known
+    + at_risk: gives docker containers that a reload of systemd may take the cards from
     """
     found = look()
     for line in in_effect.standing(found.releases.effective, unit):
         logger.warning(f"{host.print_prefix}{line}")
     if found.serves(digest):
         return
+    warn(at_risk)
     arguments = {"unit": unit, "digest": digest, "venv_link": venv_link}
     before = found.releases.one(found.releases.current or "").get("probe")
     yield FunctionCommand(_switch, (arguments, [probe, *([before] if before else [])], replaced(), flags, found), {})
@@ -88,10 +93,10 @@ def _check(state: State, host: Host, arguments: Arguments) -> bool:
     if not lines:
         logger.error(f"{host.print_prefix}{' '.join(errors) or 'the release cannot be looked at: no reason given'}")
         return False
-    said = json.loads(lines[-1])
+    said = json_object(lines[-1], "what the look at the release said")
     for finding in said["findings"]:
         todo = f"\n  to do:  {finding['todo']}" if finding["todo"] else ""
-        logger.error(f"{host.print_prefix}{finding['check']}: {finding['found']}{todo}")
+        logger.error(f"{host.print_prefix}{finding['check']}: {secrets.text(finding['found'])}{todo}")
     if said["findings"]:
         logger.error(f"{host.print_prefix}nothing was switched: what served before serves on")
         return False

@@ -32,7 +32,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote import command, effective, files, proc
+from gpubox.remote import command, effective, files, proc, secrets
 from gpubox.remote.arguments import parse
 from gpubox.remote.command import CommandError
 from gpubox.remote.effective import Asked, Effective
@@ -40,7 +40,8 @@ from gpubox.remote.effective import Asked, Effective
 DONE, FAILED, CANNOT_TELL = 0, 1, 2
 STAMP = "GPUBOX_RELEASE"
 GOING = ".gpubox-old"
-_SECRET = re.compile(r"^(\w*(?:TOKEN|KEY|SECRET|PASS)\w*)=.*", re.I)
+_VARIABLE = re.compile(r'^([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"$', re.M | re.S)
+"""A variable of an EnvironmentFile that gpubox.server.systemd wrote; its value may go over several lines."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +201,7 @@ def _make_current(arguments: Arguments, digest: str) -> None:
         _keep_theirs(arguments)
         files.write(_unit_path(arguments), (release / "unit").read_bytes(), 0o644)
     _put_aside(arguments, [Path(one["path"]) for one in theirs])
-    _systemctl("daemon-reload")
-    _systemctl("enable", "--quiet", arguments.unit)
+    _have_read(arguments)
     _tighten(arguments)
     if _running(arguments) != digest:
         _systemctl("stop", arguments.unit)
@@ -234,6 +234,19 @@ def _check_loaded(arguments: Arguments, digest: str) -> None:
     if said:
         told = "; ".join(said)
         raise CommandError(f"{arguments.unit} is not in effect as its release asks: {told}; take that away, run again")
+
+
+def _have_read(arguments: Arguments) -> None:
+    """systemd knows the unit's file as it lies there and starts it at boot; it reads nothing anew without need.
+
+    A reload takes the cards from docker containers that got them by NVIDIA's hook (NVIDIA/nvidia-docker#1730), and
+    `enable` is one, too.
+    """
+    found = command.properties(arguments.unit, "LoadState", "NeedDaemonReload", "UnitFileState")
+    if (found.get("LoadState"), found.get("NeedDaemonReload")) != ("loaded", "no"):
+        _systemctl("daemon-reload")
+    if found.get("UnitFileState") != "enabled":
+        _systemctl("enable", "--quiet", arguments.unit)
 
 
 def _running(arguments: Arguments) -> str | None:
@@ -356,12 +369,19 @@ def _described(arguments: Arguments, digest: str) -> dict[str, Any]:
     variables = _text(folder / "environment")
     return {
         **_about(arguments, digest),
-        "argv": files.read_json(folder / "argv.json", []),
-        "environment": [_SECRET.sub(r"\1=(secret)", line) for line in variables.splitlines() if line[:1] != "#"],
+        "argv": secrets.argv(files.read_json(folder / "argv.json", [])),
+        "environment": [_shown(found) for found in _VARIABLE.finditer(variables)],
         "probe": files.read_json(folder / "probe.json", {}),
         "verified": _marked(arguments, digest, "verified"),
         "by": _marked(arguments, digest, "by"),
     }
+
+
+def _shown(variable: re.Match[str]) -> str:
+    """The line of a variable, without its value where that is secret."""
+    name, value = variable[1], re.sub(r"\\(.)", r"\1", variable[2], flags=re.S)
+    shown = secrets.variable(name, value)
+    return variable[0] if shown == value else f"{name}={shown}"
 
 
 def _about(arguments: Arguments, digest: str) -> dict[str, Any]:

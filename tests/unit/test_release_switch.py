@@ -31,6 +31,8 @@ class Systemd:
         self.root, self.loaded, self.running = root, "", ""
         self.calls: list[str] = []
         self.broken = ""
+        self.said: dict[str, str] = {}
+        """More properties of the unit."""
         self.instead: list[str] = []
         """What a drop-in has it start in place of the release's command line."""
 
@@ -46,7 +48,8 @@ class Systemd:
         if verb == "start":
             self._run(self.loaded.split()[5])
         pid = "MainPID=100\nActiveState=active\n" if self.running else "MainPID=0\nActiveState=inactive\n"
-        return subprocess.CompletedProcess(command, 0, pid, "")
+        more = "".join(f"{name}={value}\n" for name, value in self.said.items())
+        return subprocess.CompletedProcess(command, 0, pid + more, "")
 
     def _run(self, release: str) -> None:
         self.running = release
@@ -221,6 +224,25 @@ def test_an_edited_unit_is_put_back_without_a_restart(box: Box) -> None:
     box.do(switch.switch, str(box.state()["current"]))
     assert box.systemd.calls == ["daemon-reload", "enable"]
     assert box.state()["unit"] == box.state()["current"]
+
+
+@pytest.mark.parametrize(
+    ("said", "calls"),
+    [
+        ({"LoadState": "loaded", "NeedDaemonReload": "no", "UnitFileState": "enabled"}, []),
+        ({"LoadState": "loaded", "NeedDaemonReload": "yes", "UnitFileState": "enabled"}, ["daemon-reload"]),
+        ({"LoadState": "not-found", "NeedDaemonReload": "no", "UnitFileState": ""}, ["daemon-reload", "enable"]),
+        ({"LoadState": "loaded", "NeedDaemonReload": "no", "UnitFileState": "disabled"}, ["enable"]),
+        ({}, ["daemon-reload", "enable"]),
+    ],
+)
+@pytest.mark.pain("P97")
+def test_systemd_reads_its_units_anew_only_where_one_changed(box: Box, said: dict[str, str], calls: list[str]) -> None:
+    box.serve("one")
+    box.systemd.calls.clear()
+    box.systemd.said = said
+    box.do(switch.switch, str(box.state()["current"]))
+    assert box.systemd.calls == calls
 
 
 def test_a_unit_of_others_is_kept_aside(box: Box) -> None:
