@@ -161,7 +161,7 @@ def test_the_deep_doctor_reads_every_file(converged: None, boxes: Inventory, gpu
         checks = doctor(boxes, gpu01, "--deep")
     finally:
         on_box.run_expect([0], f"cp -p /root/kept-click.py {path} && rm /root/kept-click.py /root/kept-time")
-    assert (checks["venv"]["status"], checks["deep.venv"]["status"]) == ("pass", "fail")
+    assert checks["deep.venv"]["status"] == "fail"
     assert "click/__init__.py: another content" in checks["deep.venv"]["found"]
     assert doctor(boxes, gpu01, "--deep")["deep.venv"]["status"] == "pass"
 
