@@ -39,6 +39,8 @@ class Card(Model):
     """Smallest driver that knows it."""
     open_module: bool
     """Only NVIDIA's open kernel module drives it."""
+    nvlink: bool = False
+    """NVLink joins all cards of a machine, as SGLang's custom all-reduce asks for more than two; no bridge of pairs."""
     sources: list[str] = Field(min_length=1)
 
     @property

@@ -1,5 +1,6 @@
 """Toolkits, torch's CUDA, the driver: what was built with what, and what can run it."""
 
+import re
 from collections.abc import Iterator
 
 from gpubox.cuda.packages import distribution_name, not_carried
@@ -112,6 +113,26 @@ def source_build(c: Context) -> Iterator[Told]:
                 f"CUDA {torch}",
                 "change `cuda` there",
             )
+
+
+@rule(
+    "source-build-card",
+    "warning",
+    "What is built on the box is built for its cards.",
+    "https://github.com/Dao-AILab/flash-attention (setup.py compiles for FLASH_ATTN_CUDA_ARCHS alone)",
+    needs=("card",),
+)
+def source_build_card(c: Context) -> Iterator[Told]:
+    """A stack that was made for other cards builds kernels that these cannot run."""
+    if not c.gpu:
+        return
+    for build in c.stack.source_builds:
+        named = next((text for name, text in build.environment.items() if name.endswith("_CUDA_ARCHS")), "")
+        own = c.card.compute_capability.replace(".", "") if named else ""
+        if own not in re.split(r"[;, ]+", named):
+            found = f"stack {c.stack.name} builds {build.package} for compute capability {named} alone"
+            todo = f"a stack of your own whose source build names {own}; what calls {build.package} fails else"
+            yield Told(found, f"{own} for {c.card.name}", todo)
 
 
 @rule(
