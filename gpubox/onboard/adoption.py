@@ -14,6 +14,7 @@ from gpubox.catalog.release import Release
 from gpubox.onboard import command_line
 from gpubox.onboard.command_line import CommandLine, flags
 from gpubox.onboard.state import Server
+from gpubox.remote import secrets
 from gpubox.server import command, jit, parallel
 from gpubox.settings import stack
 from gpubox.settings.profile import FlagValue, settings_digest
@@ -145,7 +146,7 @@ def _refuse_key_beside_file(server: Server) -> None:
         raise GpuboxError(
             "the server has --api-key and --config", "one of them", "put the key into no file but gpubox's own"
         )
-    in_file = [name for name, value in server.config or [] if value == command.MASK]
+    in_file = [name for name, value in server.config or [] if secrets.MASK in str(value)]
     if in_file:
         raise GpuboxError(
             f"the file of --config holds a secret: {', '.join(in_file)}",
@@ -184,7 +185,7 @@ def _refuse_other_devices(server: Server, line: CommandLine) -> None:
 
 def _without_secrets(server: Server, given: dict[str, FlagValue]) -> tuple[dict[str, FlagValue], bool, list[str]]:
     """The flags without those that hold secrets; whether the key of the API is one; the others."""
-    found = {name: value for name, value in given.items() if not any(f.startswith(name) for f in server.secret_flags)}
+    found = {name: value for name, value in given.items() if secrets.MASK not in str(value)}
     others = [f"--{name}" for name in server.secret_flags if name != "api-key"]
     return found, "api-key" in server.secret_flags, others
 

@@ -58,7 +58,7 @@ printf '%s\\t%s\\t%s\\n' "$d" "$(sed -n 's/^version[^=]*= *//p' "$f" | head -n1)
 while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
     "servers": payload.shell("servers", flags=payload.BARE),
     "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
-while read -r p; do echo "$p $(tr '\\0' ' ' <"/proc/$p/cmdline" | cut -c1-120 | sed 's/\\(key\\|token\\|password\\)[ =].*/\\1 .../I')"; done""",  # noqa: E501 - one shell line
+while read -r p; do printf '%s\\t%s\\n' "$p" "$(tr '\\0\\n' '\\t ' <"/proc/$p/cmdline")"; done""",
     "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",
     "dpkg-audit": "LC_ALL=C dpkg --audit 2>&1",
     "apt-holders": apt.HOLDERS,

@@ -9,7 +9,7 @@ from typing import Any
 from gpubox.facts.service import STAMP
 from gpubox.hosts import Box
 from gpubox.remote import checks
-from gpubox.remote.weights import Arguments
+from gpubox.remote.weights_cache import Arguments
 from gpubox.server import command, jit, patches, release, systemd
 from gpubox.server.release import FOLDER, HERE, ROOT, Release
 from gpubox.settings.profile import FlagValue
