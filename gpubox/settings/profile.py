@@ -38,6 +38,10 @@ Limit = Annotated[str, Field(pattern=r"^(infinity|[0-9]+)(:(infinity|[0-9]+))?$"
 """`soft:hard`, or one for both."""
 
 
+_NUMBERS = r"^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$"
+"""Single numbers and ranges, as the kernel prints a list of processors."""
+
+
 class ModelWish(Model):
     """The model that the profile serves; its path or hub name stands in the flags, as SGLang takes it."""
 
@@ -70,11 +74,11 @@ class KnownAnswer(Model):
 class Process(Model):
     """How systemd runs the server, where that differs from a service's default. Nothing given: nothing is written."""
 
-    cpus: str | None = Field(default=None, pattern=r"^[0-9][0-9, -]*$")
+    cpus: str | None = Field(default=None, pattern=_NUMBERS)
     """Processors that it may use, as `0-31,64-95` (taskset, numactl -C): CPUAffinity=."""
     numa_policy: Literal["default", "preferred", "bind", "interleave", "local"] | None = None
     """Where its memory comes from (numactl): NUMAPolicy=."""
-    numa_nodes: str | None = Field(default=None, pattern=r"^[0-9][0-9, -]*$")
+    numa_nodes: str | None = Field(default=None, pattern=_NUMBERS)
     """NUMA nodes of that policy, as `0` or `0-1`: NUMAMask=."""
     nice: int | None = Field(default=None, ge=-20, le=19)
     """Nice=; the smaller, the more processor time."""
