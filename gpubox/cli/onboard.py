@@ -56,11 +56,12 @@ def command(address: str, **given: Any) -> None:
     Exit codes: 0 done, 1 a finding stands against it or no profile fits, 2 the machine could not be looked at.
     """
     console = Console(stderr=given["as_json"], soft_wrap=False)
+    _need_project(given)
     looked = _look(address, given)
     name = looked.target.name
     if not given["as_json"]:
         card.show(name, looked.box, looked.above, looked.choice, console)
-    path = given["path"] or paths.root() / "inventory" / f"{name}.py"
+    path = given["path"] or paths.project() / "inventory" / f"{name}.py"
     there = inventory.read(path).boxes.get(name) if path.exists() else None
     adopted = _adopted(looked, given, there, console)
     found = findings(name, looked.box, looked.above)
@@ -83,6 +84,14 @@ def command(address: str, **given: Any) -> None:
     if given["as_json"]:
         click.echo(json.dumps(_record(looked, found, listed, profile, written), indent=1))
     _end(found, profile, bool(wanted and not written), path, given, console)
+
+
+def _need_project(given: dict[str, Any]) -> None:
+    """Somewhere to write to. Error, before the machine is asked anything: not in a project, and no file named."""
+    folder = paths.project() / "inventory"
+    if not given["path"] and not given["dry"] and not folder.is_dir():
+        todo = "gpubox init FOLDER, then cd FOLDER; or --inventory FILE; --dry only looks"
+        raise GpuboxError(f"no folder {folder} to write the inventory to", "a project", todo)
 
 
 def _look(address: str, given: dict[str, Any]) -> Looked:
