@@ -12,7 +12,9 @@ from gpubox.cli._complete import hosts
 @click.command()
 @click.argument("host", required=False, shell_complete=hosts)
 @click.option("--all", "everyone", is_flag=True, help="Every box of the inventory.")
-@click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py, or the only one there.")
+@click.option(
+    "--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py, or the only one."
+)
 @click.option("--json", "as_json", is_flag=True, help='{"checks": [{host, id, status, found, needed, cure}]}')
 @click.option("--bundle", type=click.Path(dir_okay=False, path_type=Path), help="Write a redacted archive (.tar.gz).")
 def command(host: str | None, everyone: bool, path: Path | None, as_json: bool, bundle: Path | None) -> None:

@@ -65,7 +65,7 @@ class Stack(Model):
     find_links: str | None = None
     """Page of wheels that the index has not, as PyTorch's CPU builds. A host's own PIP_FIND_LINKS takes its place."""
     local_packages: list[str] = Field(default_factory=list)
-    """Folders, of the project or of gpubox, that are built into wheels and offered to the installer beside the index."""
+    """Folders, of the project or of gpubox, built into wheels that are offered to the installer beside the index."""
     source_builds: list[SourceBuild] = Field(default_factory=list)
     patches: list[str] = Field(default_factory=list)
     """Source patches to apply after the install, by name."""
