@@ -7,18 +7,20 @@ from pyinfra.context import host
 
 from gpubox.deploy import step
 from gpubox.facts.hypervisor import HypervisorState, WayIn
-from gpubox.facts.hypervisor_host import NODES_UNIT, HostState
+from gpubox.facts.hypervisor_host import HostState
 from gpubox.facts.once import read
 from gpubox.hosts import Box, Hypervisor
 from gpubox.hypervisor.cards import Wanted
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.modules import OPTIONS_FILE, options_text
+from gpubox.hypervisor.state import NODES_UNIT
 from gpubox.operations.boot import kernel_command_line
 from gpubox.operations.create import create, way_in
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.files import owned_files
 from gpubox.operations.modules import NODES_SCRIPT, device_nodes, persistence, report
 from gpubox.operations.passthrough import passthrough
 from gpubox.settings.host import Container
+from gpubox.support.owned_file import OwnedFile
 from gpubox.support.templates import render
 
 

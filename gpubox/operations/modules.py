@@ -7,9 +7,9 @@ from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
-from gpubox.facts.hypervisor_host import NODES_UNIT, PERSISTENCE_UNIT, Host
 from gpubox.hypervisor import nodes
 from gpubox.hypervisor.pending import advice, pending
+from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost
 from gpubox.operations import Commands, operation
 from gpubox.settings.host import HypervisorSettings
 from gpubox.support.errors import GpuboxError
@@ -18,7 +18,7 @@ NODES_SCRIPT = "/usr/local/sbin/gpubox-nvidia-nodes"
 
 
 @operation()
-def device_nodes(look: Callable[[], Host]) -> Commands:
+def device_nodes(look: Callable[[], HypervisorHost]) -> Commands:
     """Make the driver's device nodes that are missing, or whose numbers are not the kernel's; at each boot too.
 
     Files of script and unit are put before by the same step; the script loads nvidia-uvm where only that is missing.
@@ -45,7 +45,7 @@ def device_nodes(look: Callable[[], Host]) -> Commands:
 
 
 @operation()
-def persistence(look: Callable[[], Host]) -> Commands:
+def persistence(look: Callable[[], HypervisorHost]) -> Commands:
     """Run NVIDIA's persistence daemon where its package is installed: on the host only, never in a container.
 
     Without it a card that nobody uses loses its state, and the next user waits for its start
@@ -65,7 +65,7 @@ def persistence(look: Callable[[], Host]) -> Commands:
 
 
 @operation()
-def report(wish: HypervisorSettings, look: Callable[[], Host]) -> Commands:
+def report(wish: HypervisorSettings, look: Callable[[], HypervisorHost]) -> Commands:
     """Say what is pending on the hypervisor, and what may disturb its cards; changes nothing.
 
     + wish: the hypervisor's settings

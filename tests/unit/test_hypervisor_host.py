@@ -12,13 +12,13 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import ctx_host
 
-from gpubox.facts.hypervisor_host import NODES_UNIT, PERSISTENCE_UNIT, Host, Unit
 from gpubox.hypervisor import bus
 from gpubox.hypervisor.boot import GRUB_FILE, MARKER, BootFiles
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.dkms import Kernel, NextBoot
 from gpubox.hypervisor.nodes import needed
 from gpubox.hypervisor.pending import advice, pending
+from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
 from gpubox.operations.boot import kernel_command_line
 from gpubox.operations.modules import NODES_SCRIPT, device_nodes, persistence
 from gpubox.settings.host import HypervisorSettings
@@ -33,7 +33,7 @@ AWAKE = (
     "0000:11:00.0 nvidia de10852b 1 auto identity\n"
     "0000:41:00.0 vfio-pci de10852b 0 on DMA\n"
 )
-RIGHT = Host(
+RIGHT = HypervisorHost(
     proc_devices=DEVICES,
     nodes={node.path: node for node in needed(DEVICES, [0, 1])},
     cards=CARDS,
@@ -63,7 +63,7 @@ def _on_a_host() -> Iterator[None]:
         yield
 
 
-def _unit(name: str, file_state: str, active: str = "active", stale: bool = False) -> Host:
+def _unit(name: str, file_state: str, active: str = "active", stale: bool = False) -> HypervisorHost:
     return replace(RIGHT, units={**RIGHT.units, name: Unit(file_state, active, stale)})
 
 
@@ -89,7 +89,7 @@ def _commands(operation: Any, **arguments: Any) -> list[str]:
     ],
 )
 @pytest.mark.pain("P01", "P03")
-def test_device_nodes(found: Host, commands: list[str]) -> None:
+def test_device_nodes(found: HypervisorHost, commands: list[str]) -> None:
     assert _commands(device_nodes, look=lambda: found) == commands
 
 
@@ -111,7 +111,7 @@ def test_without_the_driver_there_is_nothing_to_make_nodes_of() -> None:
     ],
 )
 @pytest.mark.pain("P13")
-def test_persistence(found: Host, commands: list[str]) -> None:
+def test_persistence(found: HypervisorHost, commands: list[str]) -> None:
     assert _commands(persistence, look=lambda: found) == commands
 
 
@@ -149,7 +149,7 @@ LACKS = [Kernel("6.8.12-9-pve", image=True, headers=True, module=False), *RIGHT.
     ],
 )
 @pytest.mark.pain("P07", "P08", "P10", "P15")
-def test_what_is_pending(found: Host, wish: HypervisorSettings, words: list[str]) -> None:
+def test_what_is_pending(found: HypervisorHost, wish: HypervisorSettings, words: list[str]) -> None:
     lines = pending(found, wish)
     assert len(lines) == len(words)
     assert all(word in line for word, line in zip(words, lines, strict=True))
