@@ -118,6 +118,27 @@ def single_stream(record: Record) -> Point | None:
     return next((point for point in points(record) if point.concurrency == 1), None)
 
 
+def is_warm(record: Record) -> bool | None:
+    """Whether every shape was run before a row of it counted; None: not recorded."""
+    if record.warm_ups is None:
+        return None
+    warm = {(one.concurrency, one.input_tokens, one.output_tokens) for one in record.warm_ups if one.requests}
+    return all(point.key in warm for point in points(record))
+
+
+def warm_up_words(record: Record) -> str:
+    """`each of 3 shapes, 41 requests in 12 s`, or that it was not so."""
+    if record.warm_ups is None:
+        return "not recorded"
+    shapes = len(points(record))
+    requests = sum(one.requests or 0 for one in record.warm_ups)
+    seconds = sum(one.duration_s or 0 for one in record.warm_ups)
+    if not requests:
+        return "none"
+    which = f"each of {shapes} shapes" if is_warm(record) else f"{len(record.warm_ups)} shapes, not each of the rows'"
+    return f"{which}, {requests} requests in {seconds:.0f} s"
+
+
 def remarks(record: Record) -> list[str]:
     """What a reader should notice in this record alone."""
     found = []
