@@ -10,9 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,7 +20,7 @@ from click.testing import CliRunner, Result
 from typing_extensions import override
 
 from gpubox.bench import record as records
-from gpubox.bench import runner, sweep
+from gpubox.bench import sweep
 from gpubox.bench.fold import fold_file
 from gpubox.bench.place import Place, here
 from gpubox.bench.record import Record
@@ -45,6 +43,10 @@ def port() -> int:
 
 @pytest.fixture
 def python(tmp_path: Path) -> str:
+    return standing_in(tmp_path, sys.executable)
+
+
+def standing_in(tmp_path: Path, python: str) -> str:
     """A Python that has the stand-in client, and takes the misbehaving server for sglang.launch_server."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sglang").symlink_to(CASES / "standin" / "sglang")
@@ -52,7 +54,7 @@ def python(tmp_path: Path) -> str:
     launch.write_text(
         f"#!/bin/sh\nexport PYTHONPATH={tmp_path}/site PYTHONDONTWRITEBYTECODE=1\n"
         f'if [ "$2" = sglang.launch_server ]; then shift 2; exec {sys.executable} {CASES}/server.py "$2" "$4" $6; fi\n'
-        f'exec {sys.executable} "$@"\n'
+        f'exec {python} "$@"\n'
     )
     launch.chmod(0o755)
     return str(launch)
@@ -66,8 +68,8 @@ def bench(python: str, port: int, mode: str, runs: Path, *more: str) -> tuple[Re
     return result, records.load(folder / "record.json")
 
 
-def test_a_good_server_gives_a_whole_record(python: str, port: int, tmp_path: Path) -> None:
-    result, record = bench(python, port, "good", tmp_path / "runs")
+def test_a_good_server_gives_a_whole_record(remote_python: str, port: int, tmp_path: Path) -> None:
+    result, record = bench(standing_in(tmp_path, remote_python), port, "good", tmp_path / "runs")
     assert (result.exit_code, record.verdict, record.problem) == (0, "complete", None)
     assert [(row.concurrency, row.repeat, row.prompts, row.completed) for row in record.rows] == [
         (1, 1, 2, 2),
@@ -228,14 +230,6 @@ def test_wrong_words_are_explained(words: list[str], told: str, tmp_path: Path) 
     assert result.exit_code in {1, 2}
     assert told in result.output
     assert not (tmp_path / "runs").exists()
-
-
-def test_the_runner_needs_nothing_but_python(tmp_path: Path) -> None:
-    (tmp_path / "runner.zip").write_bytes(runner.archive())
-    names = [name for name in zipfile.ZipFile(BytesIO(runner.archive())).namelist() if "/remote/bench/" in name]
-    modules = [name.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for name in names]
-    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'runner.zip')!r}); import {', '.join(modules)}"
-    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
 
 
 def test_a_full_disk_leaves_the_record_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
