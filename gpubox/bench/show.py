@@ -80,7 +80,12 @@ def table(record: Record) -> str:
     text = io.StringIO()
     console = Console(file=text, width=110)
     console.print(out)
-    for remark in [*_single(record), f"warm-up: {summary.warm_up_words(record)}", *summary.remarks(record), *(record.notes[:5])]:
+    for remark in [
+        *_single(record),
+        f"warm-up: {summary.warm_up_words(record)}",
+        *summary.remarks(record),
+        *(record.notes[:5]),
+    ]:
         console.print(f"- {remark}", highlight=False, markup=False)
     return text.getvalue()
 

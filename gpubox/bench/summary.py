@@ -135,13 +135,15 @@ def warm_up_words(record: Record) -> str:
     seconds = sum(one.duration_s or 0 for one in record.warm_ups)
     if not requests:
         return "none"
-    which = f"each of {shapes} shapes" if is_warm(record) else f"{len(record.warm_ups)} shapes, not each of the rows'"
+    which = f"each of {shapes} shapes" if is_warm(record) else f"not each of {shapes} shapes"
     return f"{which}, {requests} requests in {seconds:.0f} s"
 
 
 def remarks(record: Record) -> list[str]:
     """What a reader should notice in this record alone."""
     found = []
+    late = {row.concurrency: row.note for row in record.rows if row.note}
+    found += [f"{'?' if clients is None else clients} clients: {note}" for clients, note in late.items()]
     rows = [row for row in record.rows if row.status == "complete"]
     busiest = max(rows, key=lambda row: row.output_tok_s or 0, default=None)
     share = power_share(record, busiest) if busiest else None

@@ -66,8 +66,7 @@ def points(plan: Plan) -> list[Point]:
 def warm_ups(plan: Plan) -> list[Point]:
     """One sweep that does not count: a request of the full length for each client, in the order of the rows.
 
-    The first requests of a shape pay for what later ones find ready (graphs, kernels chosen or compiled for it, the
-    allocator's blocks): on the practice machine the first row had twelve times the time to the first token of its
-    repeats (498 ms against 41 and 24 ms). Two requests at least, for a single one is all start and end.
+    The first requests of a shape pay for what later ones find ready: graphs, kernels chosen or compiled for it,
+    the allocator's blocks. Two requests at least, for the first one is what makes it ready.
     """
     return [Point(clients, 0, max(2, clients), plan.output_tokens, clients) for clients in plan.concurrency]
