@@ -14,7 +14,7 @@ def command(check: bool, output: Path | None) -> None:
     pains.md is made from the tests of a checkout: an installed gpubox leaves it out.
     """
     from gpubox.pages import make as pages
-    from gpubox.support import paths
+    from gpubox.support import files, paths
     from gpubox.support.errors import GpuboxError
 
     if output is None and paths.is_installed():
@@ -34,18 +34,9 @@ def command(check: bool, output: Path | None) -> None:
     if check and (stale or gone):
         listed = ", ".join([*stale, *gone])
         raise GpuboxError(f"out of step below {base}: {listed}", "what code and data say", "gpubox docs")
-    try:
-        for name in stale:
-            _write(base / name, wanted[name])
-        for name in gone:
-            (base / name).unlink()
-    except OSError as error:
-        raise GpuboxError(f"{error.filename} cannot be written: {error.strerror}", "a folder to write to") from error
+    for name in stale:
+        files.make_folder((base / name).parent)
+        files.write(base / name, wanted[name])
+    for name in gone:
+        (base / name).unlink()
     click.echo(f"{len(wanted)} pages, {len(stale) + len(gone)} written")
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".new")
-    beside.write_text(text)
-    beside.replace(path)
