@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+from gpubox.driver import kernel_log
 from gpubox.facts import apt
-from gpubox.hypervisor import cards, nodes
+from gpubox.hypervisor import bars, boots, bus, cards, nodes, secure_boot
 from gpubox.remote import servers as onbox
 
 CARD_FIELDS = (
     "index,uuid,name,compute_cap,memory.total,power.limit,pci.bus_id,"
-    "pcie.link.gen.max,pcie.link.gen.current,pcie.link.width.max,pcie.link.width.current"
+    "pcie.link.gen.max,pcie.link.gen.current,pcie.link.width.max,pcie.link.width.current,temperature.gpu"
 )
 GPUS = {
     "cards": f"nvidia-smi --query-gpu={CARD_FIELDS} --format=csv,noheader,nounits",
@@ -23,6 +24,11 @@ GPUS = {
 echo "${d##*/} $(cat "$d/numa_node")";; esac; done""",
     "devices": "cat /proc/devices",
     "nodes": nodes.LIST,
+    "bus": bus.LIST,
+    "bars": bars.QUESTION,
+    "secure-boot": secure_boot.QUESTION,
+    "kernel-log": kernel_log.QUESTION,
+    "boots": boots.QUESTION,
 }
 """About driver and cards: asked of a box and of its hypervisor alike."""
 
@@ -46,6 +52,8 @@ BOX = {
     "cores": "nproc",
     "sockets": "sed -n 's/^physical id[^:]*: //p' /proc/cpuinfo | sort -u | wc -l",
     "memory": "sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo",
+    "memory-free": "sed -n 's/^MemAvailable: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo",
+    "architecture": "uname -m",
     "memory-limit": "cat /sys/fs/cgroup/memory.max || cat /sys/fs/cgroup/memory/memory.limit_in_bytes",
     "shm": "df -PB1 /dev/shm",
     "disks": "df -PB1 -x tmpfs -x devtmpfs -x squashfs -x efivarfs",
@@ -80,6 +88,20 @@ elif [ -x /usr/bin/lxc-ls ]; then for n in $(/usr/bin/lxc-ls -1); do
 printf '%s\\t%s\\t%s\\n' "$n" "$n" "$(/usr/bin/lxc-info -n "$n" -iH | tr '\\n' ' ')"; done; fi""",
 }
 
-_FOR_RULES = ("cards", "driver", "licence", "os", "init", "run-container", "detect-virt", "dmi", "cpu-flag")
+_FOR_RULES = (
+    "cards",
+    "pci",
+    "driver",
+    "licence",
+    "os",
+    "init",
+    "run-container",
+    "detect-virt",
+    "dmi",
+    "cpu-flag",
+    "memory-free",
+    "architecture",
+    "kernel-log",
+)
 FACTS = {name: BOX[name] for name in _FOR_RULES}
 """What the rules judge by (gpubox.rules.facts.BoxFacts)."""
