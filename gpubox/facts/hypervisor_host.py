@@ -10,12 +10,16 @@ from typing_extensions import override
 from gpubox.facts import files
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.files import Entry
-from gpubox.hypervisor import boot, bus, cards, dkms, nodes
+from gpubox.driver import kernel_log
+from gpubox.driver.kernel_log import KernelLog
+from gpubox.hypervisor import bars, boot, bus, cards, dkms, holders, nodes, secure_boot
+from gpubox.hypervisor.bars import Bars
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.bus import Slot
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.dkms import Kernel, NextBoot
 from gpubox.hypervisor.nodes import Node
+from gpubox.hypervisor.secure_boot import SecureBoot
 
 NODES_UNIT = "gpubox-nvidia-nodes.service"
 PERSISTENCE_UNIT = "nvidia-persistenced.service"
@@ -61,6 +65,11 @@ class Host:
     """Text of `lspci -vvv`; None: there is no lspci, or it fails."""
     aspm: str
     proxmox: bool
+    bars: list[Bars]
+    secure_boot: SecureBoot
+    kernel_log: KernelLog
+    nova: bool
+    """An installed kernel has nova_core, which takes cards before NVIDIA's driver does."""
     files: dict[str, Entry]
 
 
@@ -93,6 +102,10 @@ class HostState(FactBase[Host]):
             lspci=found["lspci"].text if found["lspci"].rc == 0 else None,
             aspm=found["aspm"].text,
             proxmox=found["proxmox"].yes("Proxmox"),
+            bars=bars.parse(found["bars"].text),
+            secure_boot=secure_boot.parse(found["secure-boot"].text),
+            kernel_log=kernel_log.parse(found["kernel-log"].rc, found["kernel-log"].text),
+            nova=bool(found["nova"].text.strip()),
             files=files.parse(found["files"].expect(0, what="files").splitlines()),
         )
 
@@ -153,4 +166,8 @@ _QUESTIONS = {
     "lspci": "lspci -vvv",
     "aspm": "cat /sys/module/pcie_aspm/parameters/policy",
     "proxmox": "[ -x /usr/sbin/pct ]",
+    "bars": bars.QUESTION,
+    "secure-boot": secure_boot.QUESTION,
+    "kernel-log": kernel_log.QUESTION,
+    "nova": holders.KNOWN_QUESTION,
 }

@@ -1,20 +1,27 @@
 """What waits for a person: a reload, a reboot, something that this tool reports and does not change."""
 
 from gpubox.facts.hypervisor_host import Host
-from gpubox.hypervisor import boot, bus, dkms, links, modules
+from gpubox.driver import kernel_log
+from gpubox.hypervisor import bars, boot, bus, dkms, holders, links, modules, secure_boot
 from gpubox.settings.host import HypervisorSettings
 
 
 def pending(found: Host, wish: HypervisorSettings) -> list[str]:
     """What is written and not yet live, the most urgent first. Empty: the machine runs as its data says."""
+    module = bool(found.driver_text) or any(kernel.module for kernel in found.kernels)
+    held = {card.pci: card.driver for card in found.cards if card.driver not in {None, "nvidia", "vfio-pci"}}
     lines = [
         *bus.gone(found.slots),
+        *(f"{line}; nothing is to be restarted into it" for line in kernel_log.recovery(found.kernel_log.events)),
+        *(f"card {pci} is held by {driver}: {holders.cure(driver or '')}" for pci, driver in held.items()),
+        secure_boot.warning(found.secure_boot, module),
+        *(f"{line}; {bars.CURE}" for line in bars.odd(found.bars)),
         modules.closed_modules(found.driver_text, found.licence, found.cards),
         modules.pending_reload(found.hmm, wish.uvm_disable_hmm, found.users),
         modules.tight_nodes(found.params, found.options),
         *modules.conflicts(found.options, wish.uvm_disable_hmm),
     ]
-    if found.driver_text or any(kernel.module for kernel in found.kernels):  # else a reboot loses nothing
+    if module:  # else a reboot loses nothing
         lines += dkms.warnings(found.kernels, found.next_boot, "proxmox" if found.proxmox else "debian")
     if absent := boot.missing(found.command_line, wish.kernel_command_line):
         lines.append(f"pending reboot: the running kernel was started without {' '.join(absent)}")

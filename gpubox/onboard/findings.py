@@ -141,6 +141,9 @@ def _machine(name: str, box: Box) -> Iterator[Finding]:
     if len(box.gpus.cards) > 1 and (box.shm or 0) < _SHM_BYTES:
         found = f"shared memory (/dev/shm) of {(box.shm or 0) >> 20} MiB"
         yield _finding("box-shm", "warning", name, found, "at least 1 GiB: NCCL's transport without peer-to-peer")
+    if box.architecture and box.architecture != "x86_64":
+        found, todo = f"a processor of {box.architecture}", "no stack for it exists yet"
+        yield _finding("box-architecture", "error", name, found, "x86_64: stacks are locked for it alone", todo)
     if box.distribution and not box.distribution.startswith(("debian", "ubuntu")):
         found = f"{box.os} ({box.distribution})"
         yield _finding("box-distribution", "error", name, found, "Debian or Ubuntu: gpubox installs with apt")

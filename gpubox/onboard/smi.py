@@ -15,7 +15,7 @@ _FIELDS = 11
 """Values of a row at least; older stand-ins and recordings lack the temperature."""
 _SHARE_MEMORY = re.compile(r"\b(GB10|GB10B|N1X?|Thor|Orin|Xavier|Tegra)\b", re.I)
 """Cards that have no memory of their own: DGX Spark and its relatives, Jetson."""
-_HANDLE = re.compile(r"device handle for GPU\s*\d*:?\s*(?P<pci>[0-9a-f]{3,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.I)
+_HANDLE = re.compile(r"device handle for GPU\s*(?:\d+:\s+)?(?P<pci>[0-9a-f]{3,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.I)
 
 
 @dataclass(frozen=True)
