@@ -7,8 +7,9 @@ from gpubox.facts.base import BaseFact
 from gpubox.facts.once import read
 from gpubox.hosts import Box
 from gpubox.operations.base import sysctls, timezone
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.files import owned_files
 from gpubox.operations.packages import foresee, installed
+from gpubox.support.owned_file import OwnedFile
 from gpubox.support.templates import render
 
 

@@ -9,8 +9,9 @@ from gpubox.facts.cuda import CudaFact
 from gpubox.facts.once import read
 from gpubox.hosts import Box
 from gpubox.operations.cuda import compilers, default_toolkit, headers, report
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.files import owned_files
 from gpubox.operations.packages import foresee, installed
+from gpubox.support.owned_file import OwnedFile
 
 
 @step("CUDA")

@@ -9,7 +9,7 @@ from gpubox.facts.model import Model
 from gpubox.facts.once import read
 from gpubox.facts.weights import Weights
 from gpubox.hosts import Box
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.files import owned_files
 from gpubox.operations.model import made, present
 from gpubox.operations.weights import fetched
 from gpubox.remote.weights import Arguments
@@ -17,6 +17,7 @@ from gpubox.server.release import venv_path
 from gpubox.server.service import TOKEN_PATH, recipe_of, venv_of, weights_of
 from gpubox.support import secret_files
 from gpubox.support.errors import GpuboxError
+from gpubox.support.owned_file import OwnedFile
 
 
 @step("Model")

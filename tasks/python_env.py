@@ -11,13 +11,14 @@ from gpubox.facts.venv import PythonEnv, Venv
 from gpubox.hosts import Box
 from gpubox.operations.build import source_built
 from gpubox.operations.cards import driver_answers
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.files import owned_files
 from gpubox.operations.patches import is_wrong, source
 from gpubox.operations.venv import Offer, Wish, environment, in_place, installer, packages
 from gpubox.server.release import venv_path
 from gpubox.server.service import venv_of
 from gpubox.settings import lockfile
 from gpubox.support import paths
+from gpubox.support.owned_file import OwnedFile
 
 STACKS = "/var/lib/gpubox/stacks"
 """On a box: a folder for each content of locks and wheels that was ever installed from."""

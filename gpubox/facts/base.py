@@ -8,8 +8,8 @@ from typing_extensions import override
 
 from gpubox.facts import files, packages
 from gpubox.facts.answers import checked, script
-from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
+from gpubox.support.owned_file import Entry
 
 _SYSCTL = (
     'f=/proc/sys/$(echo "$k" | tr . /); '

@@ -9,9 +9,9 @@ from typing_extensions import override
 from gpubox.cuda import packages as cuda
 from gpubox.facts import files, packages
 from gpubox.facts.answers import Answer, checked, script
-from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 from gpubox.settings.host import Cuda
+from gpubox.support.owned_file import Entry
 
 LINK = "/usr/local/cuda"
 _NVCC = 'echo "$v $(/usr/local/cuda-$v/bin/nvcc --version 2>/dev/null | grep -o "release [0-9.]*")"'

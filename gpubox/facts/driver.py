@@ -12,8 +12,8 @@ from gpubox.facts import files
 from gpubox.facts import packages as dpkg
 from gpubox.facts.answers import checked, script
 from gpubox.facts.apt import INSTALLED_ALONE
-from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
+from gpubox.support.owned_file import Entry
 
 _LIBRARIES = (
     "/sbin/ldconfig -p | grep x86-64 | grep -E '(" + "|".join(driver.LIBRARIES) + ") ' | sed 's/.*=> //' | sort -u | "

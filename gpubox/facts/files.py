@@ -1,10 +1,11 @@
 """What lies at given paths: kind, mode, owner, digest. One command for all of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
+
+from gpubox.support.owned_file import Entry
 
 _LOOK = (
     'if [ -L "$p" ]; then printf "link\\t%s\\t" "$(readlink "$p")"; '
@@ -12,22 +13,6 @@ _LOOK = (
     'elif [ -d "$p" ]; then printf "directory\\t%s\\t" "$(stat -c "%a %U %G" "$p")"; '
     'elif [ -e "$p" ]; then printf "other\\t\\t"; else printf "absent\\t\\t"; fi; printf "\\t%s\\n" "$p"'
 )
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What lies at one path."""
-
-    kind: str
-    """`file`, `directory`, `link`, `other` or `absent`."""
-    mode: str = ""
-    """Octal digits, as `644`; empty for links."""
-    user: str = ""
-    group: str = ""
-    sha256: str = ""
-    """Of a file's content."""
-    target: str = ""
-    """Of a link."""
 
 
 def question(paths: Sequence[str]) -> StringCommand:

@@ -2,69 +2,19 @@
 
 import re
 import shlex
-from dataclasses import dataclass, field
-from typing import Literal
 
 from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.hypervisor import cards, nodes
-from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.create import way_in_question
 from gpubox.hypervisor.kinds import ABSENT, Kind, Name
-from gpubox.hypervisor.lxc_config import Cgroup
-from gpubox.hypervisor.nodes import Node
+from gpubox.hypervisor.state import Inside, PassthroughState, RunState
 from gpubox.support.errors import CannotTellError, GpuboxError
 
-State = Literal["running", "stopped", "absent"]
 
-
-@dataclass(frozen=True)
-class Inside:
-    """The running container, seen from inside as its root."""
-
-    nodes: dict[str, Node] = field(default_factory=dict)
-    """NVIDIA device nodes by path."""
-    denied: frozenset[str] = frozenset()
-    """Paths of nodes that may not be opened: the device cgroup or the node's mode forbids it."""
-    memlock: str = ""
-    """Bytes that its first process may lock, or `unlimited`."""
-    ports: tuple[int, ...] = ()
-    """TCP ports on which something listens, but ssh's."""
-    cgroup_toolkit: bool = False
-    """NVIDIA's container toolkit is set up there and would edit device cgroups (NVIDIA/libnvidia-container#154)."""
-
-
-@dataclass(frozen=True)
-class Hypervisor:
-    """The hypervisor and one container of it, read in one command. What is absent is None or empty, never a guess."""
-
-    proc_devices: str
-    """Text of /proc/devices."""
-    nodes: dict[str, Node]
-    """Character devices /dev/nvidia* and below /dev/nvidia-caps, by path."""
-    cards: list[Card]
-    """NVIDIA cards by PCI address, whichever driver holds them."""
-    driver: str | None
-    """Version of the loaded kernel module, as 580.95.05; None: not loaded."""
-    cgroup: Cgroup
-    """The version whose device rules the kernel enforces here."""
-    config: str | None
-    """Text of the container's configuration (Incus: JSON); None: there is no such container."""
-    state: State
-    inside: Inside
-    unprivileged: bool
-    """Plain LXC: the container's root is mapped to another user. Other kinds say it in their configuration."""
-    unit: bool
-    """Plain LXC: the container runs as systemd unit lxc@NAME.service."""
-    may_raise_limits: bool
-    """Root here may raise a process' limits; not so on a hypervisor that is itself a container without that right."""
-    pve_container: tuple[int, ...]
-    """Version of Proxmox' package pve-container; empty: not Proxmox."""
-
-
-class HypervisorState(FactBase[Hypervisor]):
+class HypervisorState(FactBase[PassthroughState]):
     """One composite fact: the hypervisor, and the container `container` of kind `kind` on it."""
 
     @override
@@ -72,13 +22,13 @@ class HypervisorState(FactBase[Hypervisor]):
         return script(_questions(Kind(kind, container)))
 
     @override
-    def process(self, output: list[str]) -> Hypervisor:
+    def process(self, output: list[str]) -> PassthroughState:
         found = answers(output)
         if found["program"].rc != 0:
             raise GpuboxError("the hypervisor lacks the programs of this kind of container", found["program"].text)
         config = found["config"].expect(0, ABSENT, what="container's configuration")
         state = _state(found["state"], config_there=found["config"].rc == 0)
-        return Hypervisor(
+        return PassthroughState(
             proc_devices=found["devices"].expect(0, what="/proc/devices"),
             nodes=nodes.parse(found["nodes"].expect(0, what="device nodes")),
             cards=cards.present(found["cards"].text, found["pci"].expect(0, what="PCI devices")),
@@ -130,7 +80,7 @@ def _questions(kind: Kind) -> dict[str, str]:
     }
 
 
-def _state(answer: Answer, config_there: bool) -> State:
+def _state(answer: Answer, config_there: bool) -> RunState:
     if not config_there:
         return "absent"
     word = (answer.expect(0, what="state of the container").lower().split() or [""])[-1]

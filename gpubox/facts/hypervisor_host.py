@@ -2,78 +2,20 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
+from gpubox.driver import kernel_log
 from gpubox.facts import files
 from gpubox.facts.answers import Answer, answers, script
-from gpubox.facts.files import Entry
-from gpubox.driver import kernel_log
-from gpubox.driver.kernel_log import KernelLog
 from gpubox.hypervisor import bars, boot, bus, cards, dkms, holders, nodes, secure_boot
-from gpubox.hypervisor.bars import Bars
 from gpubox.hypervisor.boot import BootFiles
-from gpubox.hypervisor.bus import Slot
-from gpubox.hypervisor.cards import Card
-from gpubox.hypervisor.dkms import Kernel, NextBoot
-from gpubox.hypervisor.nodes import Node
-from gpubox.hypervisor.secure_boot import SecureBoot
-
-NODES_UNIT = "gpubox-nvidia-nodes.service"
-PERSISTENCE_UNIT = "nvidia-persistenced.service"
+from gpubox.hypervisor.dkms import NextBoot
+from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
 
 
-@dataclass(frozen=True)
-class Unit:
-    """A systemd unit: its file's state (`enabled`, `disabled`, ...; empty: there is none), and what it does now."""
-
-    file_state: str
-    active: str
-    stale: bool
-    """Its file changed since systemd read it."""
-
-
-@dataclass(frozen=True)
-class Host:
-    """The hypervisor. What is absent is None or empty, never a guess."""
-
-    proc_devices: str
-    nodes: dict[str, Node]
-    cards: list[Card]
-    slots: list[Slot]
-    driver_text: str
-    """Text of /proc/driver/nvidia/version; empty: no driver."""
-    params: str
-    """Text of /proc/driver/nvidia/params; empty: no driver."""
-    licence: str | None
-    """Of the nvidia module for the running kernel; None: modinfo knows none."""
-    hmm: str | None
-    """Live value of nvidia_uvm's uvm_disable_hmm; None: the module is not loaded or has no such parameter."""
-    options: str
-    """Lines `FILE:options ...` about nvidia modules in modprobe.d."""
-    users: int
-    """Processes that hold an NVIDIA device open, those inside containers too."""
-    units: dict[str, Unit]
-    kernels: list[Kernel]
-    next_boot: NextBoot
-    boot_files: BootFiles
-    command_line: str
-    """Of the running kernel."""
-    lspci: str | None
-    """Text of `lspci -vvv`; None: there is no lspci, or it fails."""
-    aspm: str
-    proxmox: bool
-    bars: list[Bars]
-    secure_boot: SecureBoot
-    kernel_log: KernelLog
-    nova: bool
-    """An installed kernel has nova_core, which takes cards before NVIDIA's driver does."""
-    files: dict[str, Entry]
-
-
-class HostState(FactBase[Host]):
+class HostState(FactBase[HypervisorHost]):
     """One composite fact: the hypervisor, and what lies at `paths`."""
 
     @override
@@ -81,9 +23,9 @@ class HostState(FactBase[Host]):
         return script({**_QUESTIONS, "files": files.question(paths)})
 
     @override
-    def process(self, output: list[str]) -> Host:
+    def process(self, output: list[str]) -> HypervisorHost:
         found = answers(output)
-        return Host(
+        return HypervisorHost(
             proc_devices=found["devices"].expect(0, what="/proc/devices"),
             nodes=nodes.parse(found["nodes"].expect(0, what="device nodes")),
             cards=cards.present(found["cards"].text, found["pci"].expect(0, what="PCI devices")),

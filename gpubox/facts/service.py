@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from gpubox.facts import files, release
 from gpubox.facts.answers import checked, script
-from gpubox.facts.files import Entry
 from gpubox.facts.release import STAMP as STAMP
 from gpubox.facts.release import Releases
+from gpubox.support.owned_file import Entry
 
 _PROPERTIES = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,DropInPaths"
 

@@ -11,9 +11,9 @@ from typing_extensions import override
 
 from gpubox.facts import files
 from gpubox.facts.answers import checked, script
-from gpubox.facts.files import Entry
 from gpubox.remote import venv_state
 from gpubox.remote.venv_state import MARKER, name_of
+from gpubox.support.owned_file import Entry
 
 UV = "/opt/gpubox/uv/bin/uv"
 """The installer on a box, in a small venv of its own."""

@@ -15,10 +15,16 @@ REFRESH = ("update-initramfs", "-u", "-k", "all")
 """The module may be loaded from the image that the kernel starts with."""
 
 
-def blacklist_text() -> str:
-    """Our whole file for modprobe."""
+_DONE = "# the images that kernels start with have it too\n"
+
+
+def blacklist_text(done: bool) -> str:
+    """Our whole file for modprobe.
+
+    + done: the kernels' start images were made anew with it; a run that was interrupted before goes on there
+    """
     lines = "".join(f"blacklist {module}\n" for module in MODULES)
-    return f"# written by gpubox: these take the cards before NVIDIA's module does\n{lines}"
+    return f"# written by gpubox: these take the cards before NVIDIA's module does\n{lines}{_DONE if done else ''}"
 
 
 def foreign(on_bus: Sequence[str]) -> list[tuple[str, str]]:

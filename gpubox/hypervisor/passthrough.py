@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import incus, lxc_config, nodes, proxmox_config
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.nodes import Node
+from gpubox.hypervisor.state import PassthroughState
 from gpubox.support.errors import GpuboxError
 
 UNLIMITED = "unlimited"
@@ -25,7 +25,7 @@ class Gift:
     """Its first process must be allowed to lock memory without limit: an unprivileged one cannot raise its own."""
 
 
-def gift(box: Kind, found: Hypervisor, cards: Sequence[Card], caps: bool) -> Gift:
+def gift(box: Kind, found: PassthroughState, cards: Sequence[Card], caps: bool) -> Gift:
     """The nodes of the cards, numbered by the kernel; none without cards.
 
     Errors: the driver is not loaded; caps wanted and not there.
@@ -38,7 +38,7 @@ def gift(box: Kind, found: Hypervisor, cards: Sequence[Card], caps: bool) -> Gif
     )
 
 
-def new_text(box: Kind, found: Hypervisor, given: Gift) -> str:
+def new_text(box: Kind, found: PassthroughState, given: Gift) -> str:
     """The container's configuration file as it must be (plain LXC, Proxmox). Errors: see the two kinds' modules."""
     text = found.config or ""
     if box.name == "proxmox":
@@ -49,7 +49,7 @@ def new_text(box: Kind, found: Hypervisor, given: Gift) -> str:
     return lxc_config.with_passthrough(text, given.nodes, found.cgroup, extra)
 
 
-def faults(found: Hypervisor, given: Gift) -> list[str]:
+def faults(found: PassthroughState, given: Gift) -> list[str]:
     """What the running container lacks or has too much; empty: it has exactly what it is given."""
     paths = {node.path for node in given.nodes}
     wrong = nodes.wrong(given.nodes, found.inside.nodes)
@@ -61,7 +61,7 @@ def faults(found: Hypervisor, given: Gift) -> list[str]:
     return wrong + denied + extra + memlock
 
 
-def remarks(box: Kind, found: Hypervisor) -> list[str]:
+def remarks(box: Kind, found: PassthroughState) -> list[str]:
     """Lines of the user's own that are left as they are, and that a person should know about."""
     known = nodes.majors(found.proc_devices).values()
     stale = lxc_config.stale_lines(_live(found), known) if box.name != "incus" else []
@@ -80,12 +80,12 @@ def remarks(box: Kind, found: Hypervisor) -> list[str]:
     return lines
 
 
-def _live(found: Hypervisor) -> str:
+def _live(found: PassthroughState) -> str:
     """What counts of the configuration now; a plain one has no sections."""
     return proxmox_config.main_part(found.config or "")
 
 
-def _unprivileged(box: Kind, found: Hypervisor) -> bool:
+def _unprivileged(box: Kind, found: PassthroughState) -> bool:
     if box.name == "lxc":
         return found.unprivileged
     text = found.config or ""

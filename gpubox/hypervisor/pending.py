@@ -1,12 +1,12 @@
 """What waits for a person: a reload, a reboot, something that this tool reports and does not change."""
 
-from gpubox.facts.hypervisor_host import Host
 from gpubox.driver import kernel_log
 from gpubox.hypervisor import bars, boot, bus, dkms, holders, links, modules, secure_boot
+from gpubox.hypervisor.state import HypervisorHost
 from gpubox.settings.host import HypervisorSettings
 
 
-def pending(found: Host, wish: HypervisorSettings) -> list[str]:
+def pending(found: HypervisorHost, wish: HypervisorSettings) -> list[str]:
     """What is written and not yet live, the most urgent first. Empty: the machine runs as its data says."""
     module = bool(found.driver_text) or any(kernel.module for kernel in found.kernels)
     held = {card.pci: card.driver for card in found.cards if card.driver not in {None, "nvidia", "vfio-pci"}}
@@ -28,7 +28,7 @@ def pending(found: Host, wish: HypervisorSettings) -> list[str]:
     return [line for line in lines if line]
 
 
-def advice(found: Host) -> list[str]:
+def advice(found: HypervisorHost) -> list[str]:
     """What may slow, break or lose cards here; nothing is changed unless kernel_command_line asks for it."""
     ours = {card.pci for card in found.cards if card.minor is not None}
     iommu = {slot.pci: slot.iommu for slot in found.slots if slot.pci in ours}

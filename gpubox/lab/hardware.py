@@ -48,7 +48,9 @@ class Hardware(BaseModel):
     links: Links
     p2p_read: str
     q_x: str = Field(default="", description="file with the recorded `nvidia-smi -q -x`")
-    broken: dict[int, str] = Field(default_factory=dict, description="card -> what nvidia-smi says for each value of it")
+    broken: dict[int, str] = Field(
+        default_factory=dict, description="card -> what nvidia-smi says for each value of it"
+    )
 
 
 def names() -> list[str]:

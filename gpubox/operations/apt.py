@@ -11,8 +11,9 @@ from pyinfra.api.command import FunctionCommand
 from gpubox.apt import explain, sources
 from gpubox.facts.apt import HOLDERS, AptState
 from gpubox.operations import Commands, operation
-from gpubox.operations.files import OwnedFile, put
+from gpubox.operations.files import put
 from gpubox.operations.progress import shown
+from gpubox.support.owned_file import OwnedFile
 
 ASIDE = "/var/lib/gpubox/aside"
 """On a box: sources that gpubox took out of apt's sight, each with a note at its head."""

@@ -8,14 +8,14 @@ from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
-from gpubox.facts.hypervisor_host import Host
 from gpubox.hypervisor import boot
+from gpubox.hypervisor.state import HypervisorHost
 from gpubox.operations import Commands, operation
 from gpubox.support.errors import GpuboxError
 
 
 @operation()
-def kernel_command_line(words: Sequence[str], look: Callable[[], Host]) -> Commands:
+def kernel_command_line(words: Sequence[str], look: Callable[[], HypervisorHost]) -> Commands:
     """Bring words into the next boot's kernel command line, through the boot loader that the machine really uses.
 
     Nothing is rebooted. A marker lies beside while the loader has not been told, so that an interrupted run is

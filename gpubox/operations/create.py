@@ -7,16 +7,16 @@ from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
-from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import create as making
 from gpubox.hypervisor.kinds import Kind
+from gpubox.hypervisor.state import PassthroughState
 from gpubox.operations import Commands, operation
 from gpubox.settings.host import Create
 from gpubox.support.errors import GpuboxError
 
 
 @operation()
-def create(box: Kind, wish: Create, hostname: str, look: Callable[[], Hypervisor]) -> Commands:
+def create(box: Kind, wish: Create, hostname: str, look: Callable[[], PassthroughState]) -> Commands:
     """Make the container if the hypervisor does not have it. An existing one is left as it is.
 
     It is started by the operation that gives it its cards.

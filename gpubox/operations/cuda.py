@@ -12,10 +12,11 @@ from gpubox.cuda import packages as cuda
 from gpubox.facts.cuda import LINK, CudaFact, CudaState
 from gpubox.operations import Commands, operation
 from gpubox.operations.apt import APT, FRONTEND, explained, installation, refused, update, waiting
-from gpubox.operations.files import OwnedFile, put
+from gpubox.operations.files import put
 from gpubox.operations.packages import is_met
 from gpubox.operations.progress import shown
 from gpubox.settings.host import AptSource, Cuda
+from gpubox.support.owned_file import OwnedFile
 
 _FOLDER = "/var/lib/gpubox/download"
 _DOWNLOADED = f"{_FOLDER}/{cuda.KEYRING_DEB}"

@@ -12,9 +12,10 @@ from gpubox.facts.driver import DriverFact, DriverState
 from gpubox.facts.packages import Package
 from gpubox.operations import Commands, operation
 from gpubox.operations.apt import explained, installation, refused, update
-from gpubox.operations.files import OwnedFile, put
+from gpubox.operations.files import put
 from gpubox.operations.progress import shown
 from gpubox.settings.host import RunFile
+from gpubox.support.owned_file import OwnedFile
 
 _BESIDE = "/var/lib/gpubox/driver-pins"
 """The pins that are tried before they are put where apt reads them."""

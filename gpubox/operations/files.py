@@ -1,44 +1,14 @@
 """Files that gpubox owns whole: written beside, synced and renamed, so that a reader sees the old or the new one."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
 from io import BytesIO
 
 from pyinfra.api import FileUploadCommand, QuoteString, StringCommand
 from pyinfra.context import ctx_host
-from typing_extensions import override
 
-from gpubox.facts.files import Entry
 from gpubox.operations import Commands, operation
 from gpubox.operations.progress import connector_arguments
-
-
-@dataclass(frozen=True)
-class OwnedFile:
-    """A file with all of its content."""
-
-    path: str
-    content: str | bytes
-    mode: str = "644"
-    """Octal digits. `600` for anything secret: it is then never readable by others, not even while it is written."""
-    user: str = "root"
-    group: str = "root"
-
-    @property
-    def data(self) -> bytes:
-        """The content as bytes."""
-        return self.content if isinstance(self.content, bytes) else self.content.encode()
-
-    def is_at(self, entry: Entry) -> bool:
-        """Whether `entry` is this file."""
-        wanted = ("file", self.mode, self.user, self.group, sha256(self.data).hexdigest())
-        return (entry.kind, entry.mode, entry.user, entry.group, entry.sha256) == wanted
-
-    @override
-    def __repr__(self) -> str:
-        """Without the content: it may be secret, and pyinfra prints arguments."""
-        return f"OwnedFile({self.path})"
+from gpubox.support.owned_file import Entry, OwnedFile
 
 
 @operation()

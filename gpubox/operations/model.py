@@ -8,8 +8,9 @@ from pyinfra.api import QuoteString, StringCommand
 
 from gpubox.facts.model import MARKER, ModelState
 from gpubox.operations import Commands, operation
-from gpubox.operations.files import OwnedFile, put
+from gpubox.operations.files import put
 from gpubox.operations.progress import shown
+from gpubox.support.owned_file import OwnedFile
 
 
 @operation()

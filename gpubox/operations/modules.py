@@ -7,18 +7,20 @@ from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
-from gpubox.facts.hypervisor_host import NODES_UNIT, PERSISTENCE_UNIT, Host
-from gpubox.hypervisor import nodes
+from gpubox.hypervisor import holders, nodes
 from gpubox.hypervisor.pending import advice, pending
+from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost
 from gpubox.operations import Commands, operation
+from gpubox.operations.files import put
 from gpubox.settings.host import HypervisorSettings
 from gpubox.support.errors import GpuboxError
+from gpubox.support.owned_file import OwnedFile
 
 NODES_SCRIPT = "/usr/local/sbin/gpubox-nvidia-nodes"
 
 
 @operation()
-def device_nodes(look: Callable[[], Host]) -> Commands:
+def device_nodes(look: Callable[[], HypervisorHost]) -> Commands:
     """Make the driver's device nodes that are missing, or whose numbers are not the kernel's; at each boot too.
 
     Files of script and unit are put before by the same step; the script loads nvidia-uvm where only that is missing.
@@ -45,7 +47,7 @@ def device_nodes(look: Callable[[], Host]) -> Commands:
 
 
 @operation()
-def persistence(look: Callable[[], Host]) -> Commands:
+def persistence(look: Callable[[], HypervisorHost]) -> Commands:
     """Run NVIDIA's persistence daemon where its package is installed: on the host only, never in a container.
 
     Without it a card that nobody uses loses its state, and the next user waits for its start
@@ -65,7 +67,24 @@ def persistence(look: Callable[[], Host]) -> Commands:
 
 
 @operation()
-def report(wish: HypervisorSettings, look: Callable[[], Host]) -> Commands:
+def nova_blacklisted(look: Callable[[], HypervisorHost]) -> Commands:
+    """Keep nova_core, nova_drm and nouveau from the cards, where an installed kernel has nova_core; else nothing.
+
+    A blacklisted nouveau alone does not help there (beclab/Olares#3963).
+
+    + look: gives the hypervisor's state, with the file of the blacklist among its files
+    """
+    found = look()
+    done = OwnedFile(holders.BLACKLIST_FILE, holders.blacklist_text(done=True))
+    if not found.nova or done.is_at(found.files[holders.BLACKLIST_FILE]):
+        return
+    yield from put(OwnedFile(holders.BLACKLIST_FILE, holders.blacklist_text(done=False)))
+    yield StringCommand(*map(QuoteString, holders.REFRESH))
+    yield from put(done)
+
+
+@operation()
+def report(wish: HypervisorSettings, look: Callable[[], HypervisorHost]) -> Commands:
     """Say what is pending on the hypervisor, and what may disturb its cards; changes nothing.
 
     + wish: the hypervisor's settings

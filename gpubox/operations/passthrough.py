@@ -12,11 +12,11 @@ from pyinfra.api.host import Host
 from pyinfra.api.state import State
 from pyinfra.context import ctx_state, host
 
-from gpubox.facts.hypervisor import Hypervisor
 from gpubox.hypervisor import incus, nodes
 from gpubox.hypervisor.cards import Card, Wanted, choose, refuse_shared
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
+from gpubox.hypervisor.state import PassthroughState
 from gpubox.operations import Commands, operation
 from gpubox.support.errors import GpuboxError
 
@@ -24,7 +24,7 @@ from gpubox.support.errors import GpuboxError
 @operation()
 def passthrough(
     box: Kind,
-    look: Callable[[], Hypervisor],
+    look: Callable[[], PassthroughState],
     gpus: Wanted = "all",
     others: Mapping[str, Wanted] | None = None,
     caps: bool = False,
@@ -75,7 +75,7 @@ def passthrough(
     yield FunctionCommand(_check, (box, given, look), {})
 
 
-def _given(box: Kind, found: Hypervisor, gpus: Wanted, others: Mapping[str, Wanted], caps: bool) -> Gift:
+def _given(box: Kind, found: PassthroughState, gpus: Wanted, others: Mapping[str, Wanted], caps: bool) -> Gift:
     if found.config is None:
         where = box.config_path or "incus list"
         raise GpuboxError(f"there is no container {box.container} ({where})", "one, or `create` in the box's data")
@@ -84,14 +84,14 @@ def _given(box: Kind, found: Hypervisor, gpus: Wanted, others: Mapping[str, Want
     return gift(box, found, chosen, caps)
 
 
-def _theirs(name: str, found: Hypervisor, gpus: Wanted) -> list[Card]:
+def _theirs(name: str, found: PassthroughState, gpus: Wanted) -> list[Card]:
     try:
         return choose(found.cards, gpus)
     except GpuboxError as error:
         raise GpuboxError(f"container {name} beside it: {error.found}", error.needed, error.todo) from error
 
 
-def _configure(box: Kind, found: Hypervisor, given: Gift) -> list[StringCommand]:
+def _configure(box: Kind, found: PassthroughState, given: Gift) -> list[StringCommand]:
     old = found.config or ""
     if box.name == "incus":
         every = given.cards == tuple(card for card in found.cards if card.minor is not None)
@@ -131,7 +131,7 @@ def _words(words: Sequence[str]) -> StringCommand:
     return StringCommand(*map(QuoteString, words))
 
 
-def _check(state: State, host: Host, box: Kind, given: Gift, look: Callable[[], Hypervisor]) -> bool:
+def _check(state: State, host: Host, box: Kind, given: Gift, look: Callable[[], PassthroughState]) -> bool:
     """After the restart the container must have the nodes: if not, this host fails, with what is wrong."""
     try:
         found = look()

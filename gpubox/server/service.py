@@ -10,13 +10,13 @@ from typing import Any
 from gpubox.facts.ready import PROBE_PATH
 from gpubox.facts.service import STAMP
 from gpubox.hosts import Box
-from gpubox.operations.files import OwnedFile
 from gpubox.remote import checks, probe
 from gpubox.remote.weights import Arguments
 from gpubox.server import command, jit, patches, release, systemd
 from gpubox.server.release import FOLDER, HERE, ROOT, Release
 from gpubox.settings.profile import FlagValue
 from gpubox.support import paths
+from gpubox.support.owned_file import OwnedFile
 from gpubox.support.templates import render
 
 UNIT = "sglang.service"

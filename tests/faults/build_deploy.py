@@ -10,11 +10,12 @@ from gpubox.facts.once import read
 from gpubox.facts.venv import PythonEnv, Venv
 from gpubox.hosts import Box
 from gpubox.operations.build import source_built
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.files import owned_files
 from gpubox.operations.venv import environment, installer
 from gpubox.settings import lockfile
 from gpubox.settings.stack import SourceBuild
 from gpubox.support import paths
+from gpubox.support.owned_file import OwnedFile
 
 FOLDER, VENV = "/var/lib/gpubox/stacks/probe", "/opt/probe"
 

@@ -13,13 +13,12 @@ from pyinfra.api.command import FunctionCommand
 from gpubox.catalog import matrix
 from gpubox.cuda import packages as cuda
 from gpubox.facts.cuda import Alternatives, CudaFact, CudaState
-from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 from gpubox.operations import cuda as operations
-from gpubox.operations.files import OwnedFile
 from gpubox.settings.host import AptSource, Cuda
 from gpubox.support import paths
 from gpubox.support.errors import CannotTellError
+from gpubox.support.owned_file import Entry, OwnedFile
 from tests.unit.test_facts import printed
 
 CASES = paths.root() / "tests" / "cases" / "apt"

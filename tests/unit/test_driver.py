@@ -12,10 +12,10 @@ from pyinfra.api.command import FunctionCommand
 from gpubox.apt import sources
 from gpubox.driver import packages as driver
 from gpubox.facts.driver import DriverFact, DriverState
-from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 from gpubox.operations import driver as operations
 from gpubox.settings.host import RunFile
+from gpubox.support.owned_file import Entry
 from tests.unit.test_facts import printed
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  590.48.01  Release Build  (root@pve)  Mon Dec 8 2025\n"

@@ -7,10 +7,10 @@ import pytest
 
 from gpubox.facts import files, packages, release
 from gpubox.facts.base import BaseFact, Sysctl
-from gpubox.facts.files import Entry
 from gpubox.facts.ready import ReadyFact
 from gpubox.facts.service import ServiceFact
 from gpubox.support.errors import CannotTellError
+from gpubox.support.owned_file import Entry
 
 DIGEST = "0" * 64
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gpubox.facts.hypervisor import Hypervisor, HypervisorState, WayIn
-from gpubox.facts.hypervisor_host import _QUESTIONS, HostState, Unit, _next_boot, _units
+from gpubox.facts.hypervisor import HypervisorState, WayIn
+from gpubox.facts.hypervisor_host import _QUESTIONS, HostState, _next_boot, _units
 from gpubox.hypervisor.dkms import Kernel, NextBoot, parse
 from gpubox.hypervisor.kinds import Kind, Name
 from gpubox.hypervisor.nodes import Node
+from gpubox.hypervisor.state import PassthroughState, Unit
 from gpubox.support.errors import CannotTellError, GpuboxError
 from tests.unit.test_facts import printed
 
@@ -45,7 +46,7 @@ ANSWERS = {
 }
 
 
-def _processed(**changes: tuple[int, str]) -> Hypervisor:
+def _processed(**changes: tuple[int, str]) -> PassthroughState:
     answers = ANSWERS | changes
     return HypervisorState().process(printed(**{name: (text, code) for name, (code, text) in answers.items()}))
 

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,16 +13,20 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import ctx_host
 
-from gpubox.facts.hypervisor_host import NODES_UNIT, PERSISTENCE_UNIT, Host, Unit
-from gpubox.hypervisor import bus
+from gpubox.driver import kernel_log
+from gpubox.driver.kernel_log import KernelLog
+from gpubox.hypervisor import bars, bus, holders
 from gpubox.hypervisor.boot import GRUB_FILE, MARKER, BootFiles
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.dkms import Kernel, NextBoot
 from gpubox.hypervisor.nodes import needed
 from gpubox.hypervisor.pending import advice, pending
+from gpubox.hypervisor.secure_boot import SecureBoot
+from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
 from gpubox.operations.boot import kernel_command_line
-from gpubox.operations.modules import NODES_SCRIPT, device_nodes, persistence
+from gpubox.operations.modules import NODES_SCRIPT, device_nodes, nova_blacklisted, persistence
 from gpubox.settings.host import HypervisorSettings
+from gpubox.support.owned_file import Entry, OwnedFile
 
 DEVICES = "Character devices:\n195 nvidia\n511 nvidia-uvm\n"
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (x)\n"
@@ -33,7 +38,7 @@ AWAKE = (
     "0000:11:00.0 nvidia de10852b 1 auto identity\n"
     "0000:41:00.0 vfio-pci de10852b 0 on DMA\n"
 )
-RIGHT = Host(
+RIGHT = HypervisorHost(
     proc_devices=DEVICES,
     nodes={node.path: node for node in needed(DEVICES, [0, 1])},
     cards=CARDS,
@@ -52,6 +57,10 @@ RIGHT = Host(
     lspci="",
     aspm="[performance]",
     proxmox=True,
+    bars=[],
+    secure_boot=SecureBoot(on=False),
+    kernel_log=KernelLog(readable=True),
+    nova=False,
     files={},
 )
 WISH = HypervisorSettings()
@@ -63,7 +72,7 @@ def _on_a_host() -> Iterator[None]:
         yield
 
 
-def _unit(name: str, file_state: str, active: str = "active", stale: bool = False) -> Host:
+def _unit(name: str, file_state: str, active: str = "active", stale: bool = False) -> HypervisorHost:
     return replace(RIGHT, units={**RIGHT.units, name: Unit(file_state, active, stale)})
 
 
@@ -89,7 +98,7 @@ def _commands(operation: Any, **arguments: Any) -> list[str]:
     ],
 )
 @pytest.mark.pain("P01", "P03")
-def test_device_nodes(found: Host, commands: list[str]) -> None:
+def test_device_nodes(found: HypervisorHost, commands: list[str]) -> None:
     assert _commands(device_nodes, look=lambda: found) == commands
 
 
@@ -111,7 +120,7 @@ def test_without_the_driver_there_is_nothing_to_make_nodes_of() -> None:
     ],
 )
 @pytest.mark.pain("P13")
-def test_persistence(found: Host, commands: list[str]) -> None:
+def test_persistence(found: HypervisorHost, commands: list[str]) -> None:
     assert _commands(persistence, look=lambda: found) == commands
 
 
@@ -149,10 +158,66 @@ LACKS = [Kernel("6.8.12-9-pve", image=True, headers=True, module=False), *RIGHT.
     ],
 )
 @pytest.mark.pain("P07", "P08", "P10", "P15")
-def test_what_is_pending(found: Host, wish: HypervisorSettings, words: list[str]) -> None:
+def test_what_is_pending(found: HypervisorHost, wish: HypervisorSettings, words: list[str]) -> None:
     lines = pending(found, wish)
     assert len(lines) == len(words)
     assert all(word in line for word, line in zip(words, lines, strict=True))
+
+
+ASKS = "NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        pytest.param(
+            replace(RIGHT, kernel_log=kernel_log.parse(0, ASKS)),
+            ["reboot or power cycle its machine", "nothing is to be restarted into it"],
+            id="what the kernel log asks for",
+            marks=pytest.mark.pain("P91"),
+        ),
+        pytest.param(
+            replace(RIGHT, cards=[*CARDS, Card("0000:81:00.0", "NovaCore")]),
+            ["0000:81:00.0 is held by NovaCore", "nova_core", "update-initramfs"],
+            id="a card that another driver took",
+            marks=pytest.mark.pain("P90"),
+        ),
+        pytest.param(
+            replace(RIGHT, secure_boot=SecureBoot(on=True, signer="DKMS", enrolled=False)),
+            ["Secure Boot is on", "mokutil --import", "console"],
+            id="a module that the firmware would refuse",
+            marks=pytest.mark.pain("P105"),
+        ),
+        pytest.param(
+            replace(RIGHT, bars=bars.parse("0000:01:00.0 0x2bb5 0x0 0x0 0x0\n")),
+            ["0000:01:00.0 got no memory window", "Above 4G Decoding", "pci=realloc"],
+            id="a card without a memory window",
+            marks=pytest.mark.pain("P104"),
+        ),
+    ],
+)
+def test_what_is_told_before_anything_is_rebooted(found: HypervisorHost, words: list[str]) -> None:
+    [line] = pending(found, WISH)
+    assert [word for word in words if word not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("nova", "there", "count"),
+    [(False, None, 0), (True, None, 3), (True, "half", 3), (True, "whole", 0)],
+)
+@pytest.mark.pain("P90")
+def test_nova_core_is_blacklisted_where_a_kernel_has_it(nova: bool, there: str | None, count: int) -> None:
+    path = holders.BLACKLIST_FILE
+    entry = Entry("absent")
+    if there is not None:
+        file = OwnedFile(path, holders.blacklist_text(done=there == "whole"))
+        entry = Entry("file", "644", "root", "root", sha256(file.data).hexdigest())
+    commands = list(nova_blacklisted._inner(look=lambda: replace(RIGHT, nova=nova, files={path: entry})))
+    said = [command.get_raw_value() for command in commands if isinstance(command, StringCommand)]
+    assert (any("update-initramfs -u -k all" in text for text in said)) is (count > 0)
+    assert (count == 0) is (commands == [])
+    for module in ("nouveau", "nova", "nova_core", "nova_drm"):
+        assert f"blacklist {module}\n" in holders.blacklist_text(done=True)
 
 
 @pytest.mark.pain("P14", "P15")

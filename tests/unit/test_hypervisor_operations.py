@@ -13,12 +13,12 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import ctx_host, ctx_state
 
-from gpubox.facts.hypervisor import Hypervisor, Inside
 from gpubox.hypervisor import passthrough as wish
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.create import commands as creation
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.nodes import Node, needed
+from gpubox.hypervisor.state import Inside, PassthroughState
 from gpubox.operations import passthrough as operations
 from gpubox.operations.create import create, way_in
 from gpubox.operations.passthrough import passthrough
@@ -29,7 +29,7 @@ DEVICES = "Character devices:\n195 nvidia\n511 nvidia-uvm\n508 nvidia-caps\n"
 CARDS = [Card("0000:01:00.0", "nvidia", 0, 0), Card("0000:41:00.0", "nvidia", 1, 1)]
 NODES = {node.path: node for node in needed(DEVICES, [0, 1])}
 LXC, PVE, INCUS = Kind("lxc", "gpu01"), Kind("proxmox", "101"), Kind("incus", "gpu01")
-FRESH = Hypervisor(
+FRESH = PassthroughState(
     proc_devices=DEVICES,
     nodes=NODES,
     cards=CARDS,
@@ -51,7 +51,7 @@ def _on_a_host() -> Iterator[None]:
         yield
 
 
-def _converged(box: Kind, found: Hypervisor) -> Hypervisor:
+def _converged(box: Kind, found: PassthroughState) -> PassthroughState:
     text = wish.new_text(box, found, wish.gift(box, found, CARDS, caps=False))
     return replace(found, config=text, inside=replace(found.inside, nodes=NODES))
 
@@ -59,7 +59,7 @@ def _converged(box: Kind, found: Hypervisor) -> Hypervisor:
 DONE = _converged(LXC, FRESH)
 
 
-def _commands(box: Kind, *states: Hypervisor, **arguments: Any) -> list[str]:
+def _commands(box: Kind, *states: PassthroughState, **arguments: Any) -> list[str]:
     """Each call of look gives the next state, the last one for ever."""
     left = list(states)
     look = lambda: left.pop(0) if len(left) > 1 else left[0]  # noqa: E731 - a fake of two lines
@@ -113,7 +113,7 @@ def test_without_permission_the_change_is_written_and_said(caplog: pytest.LogCap
     assert "it serves on port 30000" in caplog.text
 
 
-def _frozen() -> Hypervisor:
+def _frozen() -> PassthroughState:
     raise CannotTellError("the container is frozen")
 
 
@@ -127,7 +127,7 @@ def _frozen() -> Hypervisor:
     ],
 )
 def test_after_a_restart_the_host_fails_with_what_is_wrong(
-    look: Callable[[], Hypervisor], said: str | None, caplog: pytest.LogCaptureFixture
+    look: Callable[[], PassthroughState], said: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     given, on = wish.gift(LXC, DONE, CARDS, caps=False), cast(Any, SimpleNamespace(print_prefix=""))
     with caplog.at_level("ERROR", "pyinfra"):
@@ -190,7 +190,7 @@ def test_incus_plugs_in_while_it_runs() -> None:
         (FRESH, {"caps": True}, "no nodes below /dev/nvidia-caps"),
     ],
 )
-def test_errors_name_the_container(found: Hypervisor, arguments: dict[str, Any], message: str) -> None:
+def test_errors_name_the_container(found: PassthroughState, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(OperationError, match=f"gpu01 on pve01: .*{message}"):
         _commands(LXC, found, **arguments)
 
@@ -206,7 +206,7 @@ def test_errors_name_the_container(found: Hypervisor, arguments: dict[str, Any],
 )
 @pytest.mark.pain("P76")
 def test_what_an_earlier_operation_will_have_done_is_only_counted_in_a_plan(
-    found: Hypervisor, arguments: dict[str, Any]
+    found: PassthroughState, arguments: dict[str, Any]
 ) -> None:
     with ctx_state.use(SimpleNamespace(is_executing=False)):
         assert _commands(LXC, found, **arguments) == ["true"]

@@ -11,8 +11,8 @@ import pytest
 from pyinfra.api.command import FileUploadCommand, FunctionCommand
 
 from gpubox.facts.model import MARKER, Model, ModelState
-from gpubox.operations.files import OwnedFile
 from gpubox.operations.model import made, present
+from gpubox.support.owned_file import OwnedFile
 
 RECIPE = OwnedFile("/recipes/tiny.py", "print()")
 DIGEST = sha256(b"print()").hexdigest()

@@ -9,11 +9,11 @@ from pyinfra.api import QuoteString, StringCommand
 
 from gpubox.facts.base import Sysctl
 from gpubox.facts.cards import DriverAnswers
-from gpubox.facts.files import Entry
 from gpubox.facts.packages import Package
 from gpubox.operations import base, packages
 from gpubox.operations.cards import driver_answers
-from gpubox.operations.files import OwnedFile, owned_files
+from gpubox.operations.files import owned_files
+from gpubox.support.owned_file import Entry, OwnedFile
 
 
 def texts(commands: Iterator[Any]) -> list[str]:

@@ -3,6 +3,7 @@
 import pytest
 
 from gpubox.driver import nvml
+from gpubox.support.known_texts import KnownText
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_a_word_is_never_a_value(text: str, value: str | None, broken: bool) -> 
 
 
 @pytest.mark.parametrize("entry", [*nvml.table().messages, *nvml.table().fields], ids=lambda entry: entry.id)
-def test_every_entry_has_a_page(entry: nvml.KnownText) -> None:
+def test_every_entry_has_a_page(entry: KnownText) -> None:
     assert entry.source.startswith("https://")
     assert entry.cause
     assert entry.cure

@@ -30,7 +30,9 @@ def test_an_end_without_shutdown_is_put_beside_the_serving(machine: str, box: st
 
 @pytest.mark.pain("P93")
 def test_each_such_end_has_its_time_and_the_servers_last_line() -> None:
-    ended = boots.parse(boot(-1, T, "reset", T - 3) + boot(-2, T - 86400, "clean", None) + boot(-3, T - 9e5, "reset", None))
+    ended = boots.parse(
+        boot(-1, T, "reset", T - 3) + boot(-2, T - 86400, "clean", None) + boot(-3, T - 9e5, "reset", None)
+    )
     assert boots.resets("pve01", ended) == [
         "pve01 stopped at 2025-11-29 15:00:00 UTC without a shutdown; the model server's last line is 3 s before it",
         "pve01 stopped at 2025-11-19 05:00:00 UTC without a shutdown; no model server said anything shortly before",

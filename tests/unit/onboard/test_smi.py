@@ -3,6 +3,7 @@
 import pytest
 
 from gpubox.facts.answers import Answer
+from gpubox.nccl.choose import Choice, choose
 from gpubox.onboard import card, hardware, probe, smi
 from gpubox.onboard.findings import findings
 from gpubox.onboard.state import Box, BrokenCard
@@ -123,9 +124,7 @@ def test_onboard_shows_two_broken_cards_of_eight_and_goes_on() -> None:
     assert not [text for _, text in lines if "0 MiB" in text or " 0.0 GiB, " in text]
 
 
-def _choice():  # type: ignore[no-untyped-def]  # its type is the chooser's own
-    from gpubox.nccl.choose import choose
-
+def _choice() -> Choice:
     return choose(None, None, None, [])
 
 
@@ -169,9 +168,13 @@ def test_another_card_that_tells_no_memory_has_memory_that_is_not_known() -> Non
 
 @pytest.mark.pain("P91")
 def test_the_deploys_facts_say_what_the_kernel_log_asks_for() -> None:
-    line = "NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)\n"
+    line = (
+        "NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)\n"
+    )
     answers = simulated.answers("rtx-4090-x1-vm", "vm", kernel_log=line)
-    assert [text[:38] for text in probe.read_facts(answers).recovery or []] == ["card 0000:01:00.0: reboot or power cyc"]
+    assert [text[:38] for text in probe.read_facts(answers).recovery or []] == [
+        "card 0000:01:00.0: reboot or power cyc"
+    ]
     other = simulated.answers("rtx-4090-x1-vm", "vm", kernel_log=line.replace("0000:01:00", "0000:21:00"))
     assert probe.read_facts(other).recovery == []
     assert probe.read_facts(simulated.answers("rtx-4090-x1-vm", "vm")).recovery is None
