@@ -1,4 +1,4 @@
-"""The cards themselves, and the kernel log of the machine that has them: as the box sees them, and as its hypervisor."""
+"""The cards, and the kernel log of the machine that has them: as the box sees them, and as its hypervisor does."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -47,6 +47,7 @@ class HostState(FactBase[HypervisorHost]):
             bars=bars.parse(found["bars"].text),
             secure_boot=secure_boot.parse(found["secure-boot"].text),
             kernel_log=kernel_log.parse(found["kernel-log"].rc, found["kernel-log"].text),
+            make_log=found["make-log"].text,
             nova=bool(found["nova"].text.strip()),
             files=files.parse(found["files"].expect(0, what="files").splitlines()),
         )
@@ -112,4 +113,6 @@ _QUESTIONS = {
     "secure-boot": secure_boot.QUESTION,
     "kernel-log": kernel_log.QUESTION,
     "nova": holders.KNOWN_QUESTION,
+    # DKMS keeps the log of a build there only while the build has not ended well
+    "make-log": "for f in /var/lib/dkms/nvidia*/*/build/make.log; do [ ! -e $f ] || { echo $f; tail -n 400 $f; }; done",
 }

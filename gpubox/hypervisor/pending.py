@@ -1,5 +1,6 @@
 """What waits for a person: a reload, a reboot, something that this tool reports and does not change."""
 
+from gpubox.apt import explain
 from gpubox.driver import kernel_log
 from gpubox.hypervisor import bars, boot, bus, dkms, holders, links, modules, secure_boot
 from gpubox.hypervisor.state import HypervisorHost
@@ -22,7 +23,10 @@ def pending(found: HypervisorHost, wish: HypervisorSettings) -> list[str]:
         *modules.conflicts(found.options, wish.uvm_disable_hmm),
     ]
     if module:  # else a reboot loses nothing
-        lines += dkms.warnings(found.kernels, found.next_boot, "proxmox" if found.proxmox else "debian")
+        lacking = dkms.warnings(found.kernels, found.next_boot, "proxmox" if found.proxmox else "debian")
+        lines += lacking
+        if lacking and (reason := explain.make_log(found.make_log)):
+            lines.append(f"the last build of the nvidia module failed: {reason}")
     if absent := boot.missing(found.command_line, wish.kernel_command_line):
         lines.append(f"pending reboot: the running kernel was started without {' '.join(absent)}")
     return [line for line in lines if line]

@@ -107,6 +107,8 @@ class HypervisorHost:
     bars: list[Bars]
     secure_boot: SecureBoot
     kernel_log: KernelLog
+    make_log: str
+    """End of DKMS's newest log of building nvidia modules; empty: there is none, or it ended well."""
     nova: bool
     """An installed kernel has nova_core, which takes cards before NVIDIA's driver does."""
     files: dict[str, Entry]

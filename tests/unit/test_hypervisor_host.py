@@ -60,6 +60,7 @@ RIGHT = HypervisorHost(
     bars=[],
     secure_boot=SecureBoot(on=False),
     kernel_log=KernelLog(readable=True),
+    make_log="",
     nova=False,
     files={},
 )
@@ -145,6 +146,12 @@ LACKS = [Kernel("6.8.12-9-pve", image=True, headers=True, module=False), *RIGHT.
         pytest.param(replace(RIGHT, hmm="N"), WISH, ["pending reload"], id="the live option"),
         pytest.param(replace(RIGHT, params="DeviceFileMode: 432\n"), WISH, ["mode 660"], id="nodes kept from users"),
         pytest.param(replace(RIGHT, kernels=LACKS), WISH, ["do not reboot"], id="a kernel without the module"),
+        pytest.param(
+            replace(RIGHT, kernels=LACKS, make_log="nv.c:5: error: implicit declaration of function 'x'\n"),
+            WISH,
+            ["do not reboot", "the driver is too old for this kernel"],
+            id="a kernel that the driver does not know",
+        ),
         pytest.param(replace(RIGHT, kernels=LACKS[:1], driver_text=""), WISH, [], id="a machine without a driver"),
         pytest.param(
             RIGHT, HypervisorSettings(kernel_command_line=["iommu=pt"]), ["pending reboot"], id="the command line"

@@ -11,7 +11,7 @@ from gpubox.support.known_texts import KnownText
     [
         ("Unable to determine the device handle for GPU0000:07:00.0: Unknown Error", "handle-unknown", "power-cycle"),
         (
-            "Unable to determine the device handle for GPU 0000:02:00.0: GPU is lost.  Reboot the system to recover this GPU",
+            "Unable to determine the device handle for GPU 0000:02:00.0: GPU is lost.  Reboot the system",
             "handle-lost",
             "power away",
         ),

@@ -145,7 +145,8 @@ def test_unified_memory_is_the_machines_and_arm_is_told() -> None:
     box = described("gb10-x1", architecture="aarch64\n", memory_free="120000000\n")
     [(_, text)] = [line for line in card.lines(box, None, _choice()) if line[0] == "cards"]
     assert text == (
-        "1 x NVIDIA GB10, memory shared with the CPU, as /proc/meminfo says, compute capability 12.1, PCIe 1 x1 (now 1 x1)"
+        "1 x NVIDIA GB10, memory shared with the CPU, as /proc/meminfo says, "
+        "compute capability 12.1, PCIe 1 x1 (now 1 x1)"
     )
     assert any("aarch64" in line[1] and "no stack" in line[1] for line in card.lines(box, None, _choice()))
     facts = box.facts()
