@@ -28,10 +28,11 @@ demo: lab-up ## from nothing to an answering SGLang on the practice machine
 	$(BIN)/pyinfra -y inventory/lxc.py deploy.py
 	$(BIN)/gpubox ask gpu01
 
-lint: venv ## ruff, mypy --strict, templates
+lint: venv ## ruff, mypy --strict, templates, the oldest Python of a box
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/vermin --quiet --no-tips --violations --target=3.9- gpubox/remote
 
 unit: venv ## tests that need no host
 	$(BIN)/pytest tests/unit

@@ -1,35 +1,17 @@
 """Send the runner, follow its events, end it. It lives as long as its standard input stays open."""
 
-import base64
 import contextlib
-import io
 import json
 import subprocess
-import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import gpubox
 from gpubox.bench.place import Place
-from gpubox.remote import bench as onbox
 from gpubox.remote.bench.plan import Plan
+from gpubox.support import payload
 from gpubox.support.errors import GpuboxError
-
-_BOOT = """
-import base64, json, os, sys
-given = json.loads(sys.stdin.readline())
-folder = given["plan"]["folder"]
-os.makedirs(folder)
-archive = os.path.join(folder, "runner.zip")
-with open(archive, "wb") as out:
-    out.write(base64.b64decode(given["archive"]))
-sys.path.insert(0, archive)
-from gpubox.remote.bench.main import main
-sys.exit(main(given["plan"]))
-"""
-_ALSO = ("remote/probe.py",)
 
 
 class Runner:
@@ -37,7 +19,7 @@ class Runner:
 
     def __init__(self, place: Place, plan: Plan, errors: Path) -> None:
         """Starts it; what it prints besides events goes to the new file `errors`."""
-        words = place.command([place.python, "-c", _BOOT])
+        words = place.command(payload.words("bench.main", python=place.python, flags=()))
         try:
             with errors.open("xb") as err:
                 self._process = subprocess.Popen(
@@ -45,7 +27,7 @@ class Runner:
                 )
         except OSError as error:
             raise GpuboxError(f"cannot start {words[0]}: {error.strerror}", "a program that runs here") from error
-        self._send({"plan": asdict(plan), "archive": base64.b64encode(archive()).decode()})
+        self._send(asdict(plan))
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Its events until it ends; may be asked again to hear the rest."""
@@ -75,16 +57,3 @@ class Runner:
             if self._process.stdin:
                 self._process.stdin.write(json.dumps(message) + "\n")
                 self._process.stdin.flush()
-
-
-def archive() -> bytes:
-    """The runner as a zip file that Python imports from: our package, reduced to what needs nothing but Python."""
-    base = Path(gpubox.__file__).parent
-    files = [*Path(onbox.__file__).parent.glob("*.py"), *(base / name for name in _ALSO)]
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name in ("__init__.py", "remote/__init__.py"):
-            packed.writestr(f"gpubox/{name}", "")
-        for file in files:
-            packed.write(file, f"gpubox/{file.relative_to(base)}")
-    return out.getvalue()

@@ -1,15 +1,12 @@
 """What is asked of a box and of its hypervisor: the facts of the deploy itself, each host in one script."""
 
-import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pyinfra.api import FactBase, StringCommand
 
-from gpubox.doctor import cuinit
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.apt import AptFact
 from gpubox.facts.base import BaseFact
@@ -22,10 +19,9 @@ from gpubox.facts.venv import PythonEnv
 from gpubox.facts.weights import Weights
 from gpubox.hosts import Box, Hypervisor
 from gpubox.onboard import questions
-from gpubox.remote import probe, speed
 from gpubox.server.release import venv_path
 from gpubox.server.service import UNIT, service_of, venv_of, weights_of
-from gpubox.support import ssh
+from gpubox.support import payload, ssh
 from gpubox.support.errors import CannotTellError
 
 T = TypeVar("T")
@@ -56,14 +52,14 @@ def box(box: Box) -> Looks:
 def endpoint(box: Box) -> Looks:
     """The second: one look of the probe, two timed completions when that is good, the log's last lines."""
     wish = service_of(box).probe
-    ask = _python(Path(probe.__file__), {**wish, "timeout_s": 0})
+    ask = payload.shell("probe", given={**wish, "timeout_s": 0})
     timed: dict[str, Any] = {key: value for key, value in wish.items() if key in {"url", "model", "api_key_file"}}
     return Looks(
         _asked(
             box.address,
             box.connection,
             {
-                "ready": f"{ask} && {_python(Path(speed.__file__), timed)}",
+                "ready": f"{ask} && {payload.shell('speed', given=timed)}",
                 "log": f"journalctl --no-pager -q -o short-iso -n {_LOG_LINES} -u {shlex.quote(UNIT)} 2>&1",
             },
         )
@@ -97,13 +93,8 @@ def _facts(box: Box) -> dict[str, str | StringCommand]:
         else Weights().command(venv=venv, arguments=weights)
     )
     if box.stack.device == "cuda":
-        found["cuinit"] = _python(Path(cuinit.__file__), {})
+        found["cuinit"] = payload.shell("cuinit")
     return found
-
-
-def _python(path: Path, arguments: dict[str, Any]) -> str:
-    """Shell text that runs a file of ours there with its arguments on stdin; nothing is left on the box."""
-    return f"printf %s {shlex.quote(json.dumps(arguments))} | python3 -I -c {shlex.quote(path.read_text())}"
 
 
 def _asked(address: str, connection: Mapping[str, Any], asked: Mapping[str, str | StringCommand]) -> dict[str, Answer]:

@@ -2,12 +2,11 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import FactBase, StringCommand
 from typing_extensions import override
 
-from gpubox.remote import handover
+from gpubox.support import payload
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,5 @@ class HandoverFact(FactBase[Running]):
 
 def command(action: str, flags: list[str], unit: str, venv_link: str = "") -> StringCommand:
     """The shell command that does `action` of gpubox.remote.handover; nothing is left on the box."""
-    script = QuoteString(Path(handover.__file__).read_text())
-    given = QuoteString(json.dumps({"flags": flags, "unit": unit, "venv_link": venv_link}))
-    return StringCommand("printf %s", given, "| python3 -I -c", script, action)
+    given = {"flags": flags, "unit": unit, "venv_link": venv_link}
+    return StringCommand(payload.shell("handover", action, given=given))

@@ -1,17 +1,17 @@
-"""Whether the model server answers, asked with a real completion. One command; needs the probe on the host."""
+"""Whether the model server answers, asked with a real completion. One command; needs Python 3 on the host."""
 
 import json
 from typing import Any
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import FactBase, StringCommand
 from typing_extensions import override
 
-PROBE_PATH = "/var/lib/gpubox/bin/probe.py"
+from gpubox.support import payload
 
 
 def probe(arguments: dict[str, Any]) -> StringCommand:
     """The command that runs the probe (gpubox/remote/probe.py) with these arguments; events come as JSON lines."""
-    return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3", PROBE_PATH)
+    return StringCommand(payload.shell("probe", given=arguments))
 
 
 class ReadyFact(FactBase[dict[str, Any]]):
@@ -19,7 +19,8 @@ class ReadyFact(FactBase[dict[str, Any]]):
 
     @override
     def command(self, arguments: dict[str, Any]) -> StringCommand:
-        return StringCommand(f"test ! -e {PROBE_PATH} || {{", probe({**arguments, "timeout_s": 0}), "; true; }")
+        look = probe({**arguments, "timeout_s": 0})
+        return StringCommand("if command -v python3 >/dev/null; then", look, "; true; fi")
 
     @override
     def process(self, output: list[str]) -> dict[str, Any]:

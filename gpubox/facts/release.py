@@ -4,13 +4,13 @@ import getpass
 import json
 import socket
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from pyinfra.api import QuoteString, StringCommand
+from pyinfra.api import StringCommand
 
 from gpubox.remote import switch
 from gpubox.server.release import ROOT
+from gpubox.support import payload
 from gpubox.support.errors import CannotTellError, GpuboxError
 
 STAMP = switch.STAMP
@@ -62,8 +62,7 @@ def command(action: str, arguments: dict[str, Any]) -> StringCommand:
 
     + arguments: of gpubox.remote.switch.Arguments
     """
-    script = QuoteString(Path(switch.__file__).read_text())
-    return StringCommand("printf %s", QuoteString(json.dumps(arguments)), "| python3 -I -c", script, action)
+    return StringCommand(payload.shell("switch", action, given=arguments))
 
 
 def somebody() -> str:

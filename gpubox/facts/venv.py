@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from pyinfra.api import FactBase, QuoteString, StringCommand
@@ -11,15 +10,12 @@ from typing_extensions import override
 
 from gpubox.facts import files
 from gpubox.facts.answers import checked, script
-from gpubox.remote import venv_state
 from gpubox.remote.venv_state import MARKER, name_of
+from gpubox.support import payload
 from gpubox.support.owned_file import Entry
 
 UV = "/opt/gpubox/uv/bin/uv"
 """The installer on a box, in a small venv of its own."""
-
-SCRIPT = Path(venv_state.__file__).read_text()
-"""What looks into a venv."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +92,18 @@ def parse(answer: str) -> Venv:
     )
 
 
+def state_command(path: str, *words: str) -> str:
+    """The shell command that runs gpubox/remote/venv_state.py with the Python of the venv at `path`."""
+    return payload.shell("venv_state", path, *words, python=f"{path}/bin/python", flags=payload.BARE)
+
+
 def _look(path: str) -> StringCommand:
     """Exit codes of a Python that cannot start: 1 (its library is gone), 126, 127; any other is no answer."""
     venv, python = QuoteString(path), QuoteString(f"{path}/bin/python")
     return StringCommand(
         *("if [ ! -e", venv, "] && [ ! -L", venv, "]; then echo absent;"),
         *("elif [ ! -e", QuoteString(f"{path}/{MARKER}"), "]; then echo foreign; else"),
-        *(python, "-I -S -c '' 2>/dev/null; case $? in 0)", python, "-I -S -c", QuoteString(SCRIPT), venv),
+        *(python, "-I -S -c '' 2>/dev/null; case $? in 0)", state_command(path)),
         ";; 1|126|127) echo broken;; *) exit $?;; esac; fi",
     )
 

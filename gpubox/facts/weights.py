@@ -1,23 +1,22 @@
 """Whether a model of the hub lies whole on the box. One command; the hub is not asked."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.remote import weights
 from gpubox.remote.weights import Arguments
+from gpubox.support import payload
 from gpubox.support.errors import CannotTellError
 
 
-def command(action: str, venv: str, arguments: Arguments) -> StringCommand:
-    """The shell command that runs gpubox/remote/weights.py (`look`, or `fetch text`) with the venv's python."""
-    script = QuoteString(Path(weights.__file__).read_text())
-    given = QuoteString(json.dumps(asdict(arguments)))  # the token itself is in a file on the box
-    return StringCommand("printf %s", given, "|", QuoteString(f"{venv}/bin/python"), "-I -c", script, action)
+def command(action: Sequence[str], venv: str, arguments: Arguments) -> StringCommand:
+    """The shell command that runs gpubox/remote/weights.py (`look`, or `fetch` and `text`) with the venv's python."""
+    given = asdict(arguments)  # the token itself is in a file on the box
+    return StringCommand(payload.shell("weights", *action, given=given, python=f"{venv}/bin/python"))
 
 
 class Weights(FactBase[dict[str, Any]]):
@@ -30,7 +29,7 @@ class Weights(FactBase[dict[str, Any]]):
     def command(self, venv: str, arguments: Arguments) -> StringCommand:
         absent = QuoteString(json.dumps({"event": "incomplete", "lacks": ["(there is no venv to look with)"]}))
         python = QuoteString(f"{venv}/bin/python")
-        look = command("look", venv, arguments)
+        look = command(["look"], venv, arguments)
         return StringCommand("if test -x", python, "; then {", look, "|| test $? = 1; }; else echo", absent, "; fi")
 
     @override

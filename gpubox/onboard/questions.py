@@ -1,11 +1,9 @@
 """The questions of the look, as shell text that changes nothing; gpubox.onboard.probe reads the answers."""
 
-from pathlib import Path
-
 from gpubox.driver import kernel_log
 from gpubox.facts import apt
 from gpubox.hypervisor import bars, boots, bus, cards, nodes, secure_boot
-from gpubox.remote import servers as onbox
+from gpubox.support import payload
 
 CARD_FIELDS = (
     "index,uuid,name,compute_cap,memory.total,power.limit,pci.bus_id,"
@@ -66,7 +64,7 @@ while read -r f; do d=${f%/pyvenv.cfg}; s=$(echo "$d"/lib/python*/site-packages/
 printf '%s\\t%s\\t%s\\n' "$d" "$(sed -n 's/^version[^=]*= *//p' "$f" | head -n1)" "${s%.dist-info}"; done""",
     "units": """grep -lE 'sglang|vllm' /etc/systemd/system/*.service /usr/lib/systemd/system/*.service |
 while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
-    "servers": f"python3 -I -S - <<'GPUBOX-END-OF-SCRIPT'\n{Path(onbox.__file__).read_text()}\nGPUBOX-END-OF-SCRIPT",
+    "servers": payload.shell("servers", flags=payload.BARE),
     "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
 while read -r p; do echo "$p $(tr '\\0' ' ' <"/proc/$p/cmdline" | cut -c1-120 | sed 's/\\(key\\|token\\|password\\)[ =].*/\\1 .../I')"; done""",  # noqa: E501 - one shell line
     "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",

@@ -10,25 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gpubox.onboard.files import Change
-from gpubox.support import ssh
+from gpubox.support import payload, ssh
 from gpubox.support.errors import GpuboxError
-
-_FETCH = """
-import json, sys
-from pathlib import Path
-asked = json.loads(sys.argv[1])
-proc = Path('/proc', str(asked['pid']))
-words = (proc / 'cmdline').read_bytes().decode().split('\\0')[:-1]
-pairs = dict(p.split('=', 1) for p in (proc / 'environ').read_bytes().decode().split('\\0') if '=' in p)
-found = {}
-for number, word in enumerate(words):
-    name, equals, value = word.partition('=')
-    if len(name) > 6 and name.startswith('--') and 'api-key'.startswith(name[2:]):
-        found['api-key'] = value if equals else (words + [''])[number + 1]
-if asked['variable']:
-    found['hub-token'] = pairs.get(asked['variable'], '')
-print(json.dumps(found))
-"""
 
 
 def folder() -> Path:
@@ -47,8 +30,9 @@ def fetch(address: str, connection: Mapping[str, Any], host: str, pid: int, vari
     Errors: the process ended meanwhile; a file of that name holds another secret.
     """
     asked = json.dumps({"pid": pid, "variable": variable})
-    words = [*(["sudo", "-n"] if connection.get("_sudo") else []), "python3", "-I", "-S", "-", asked]
-    told: dict[str, str] = json.loads(ssh.send(address, connection, words, _FETCH.encode(), 60))
+    sudo = ["sudo", "-n"] if connection.get("_sudo") else []
+    words = [*sudo, *payload.words("server_secrets", flags=payload.BARE)]
+    told: dict[str, str] = json.loads(ssh.send(address, connection, words, asked.encode(), 60))
     changes = [Change(path(host, kind), f"{secret}\n", 0o600, secret=True) for kind, secret in told.items() if secret]
     for change in changes:
         if change.before not in {"", change.text}:

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from pyinfra import host, logger
-from pyinfra.api import Host, OperationError, QuoteString, State, StringCommand
+from pyinfra.api import Host, OperationError, State, StringCommand
 from pyinfra.api.command import FunctionCommand
 
 from gpubox.facts import handover, release
@@ -16,8 +15,8 @@ from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
-from gpubox.remote import checks, checks_child
 from gpubox.remote.checks import Arguments
+from gpubox.support import payload
 
 
 @operation()
@@ -77,10 +76,10 @@ def act(host: Host, action: str, arguments: dict[str, Any]) -> Releases:
 
 def _check(state: State, host: Host, arguments: Arguments) -> bool:
     logger.info(f"{host.print_prefix}looking at the release while the old one serves ...")
-    given = QuoteString(json.dumps({**asdict(arguments), "child": Path(checks_child.__file__).read_text()}))
-    script = QuoteString(Path(checks.__file__).read_text())
+    child = payload.after_python("checks_child")
+    command = payload.shell("checks", given=asdict(replace(arguments, child=child)))
     with beating(host, "looking at the release"):
-        _, lines, errors = onbox.run(host, StringCommand("printf %s", given, "| python3 -I -c", script))
+        _, lines, errors = onbox.run(host, StringCommand(command))
     if not lines:
         logger.error(f"{host.print_prefix}{' '.join(errors) or 'the release cannot be looked at: no reason given'}")
         return False

@@ -8,7 +8,7 @@ from pyinfra import state
 from pyinfra.api import QuoteString, StringCommand
 from pyinfra.api.state import StateStage
 
-from gpubox.facts.venv import SCRIPT, UV, Venv
+from gpubox.facts.venv import UV, Venv, state_command
 from gpubox.operations import Commands, operation
 from gpubox.operations.progress import shown
 
@@ -149,8 +149,7 @@ def install_from(path: str, package: str, version: str, folder: str) -> StringCo
 
 def remember(path: str, what: str, *names: str) -> StringCommand:
     """Note in the venv what was done to it: `made`, or `installed` with the names."""
-    python, script = QuoteString(f"{path}/bin/python"), QuoteString(SCRIPT)
-    return StringCommand(python, "-I -S -c", script, *(QuoteString(word) for word in (path, what, *names)))
+    return StringCommand(state_command(path, what, *names))
 
 
 def _fits(found: Venv, python: str) -> bool:

@@ -1,14 +1,13 @@
 """Measure from the clients' side how long a switch takes: ask all along, from before it until the server is ready."""
 
 import json
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pyinfra.api import Host, QuoteString, StringCommand
+from pyinfra.api import Host, StringCommand
 
 from gpubox.operations import onbox
-from gpubox.remote import watch
+from gpubox.support import payload
 
 _watching: WeakKeyDictionary[Any, tuple[Any, Any, Any]] = WeakKeyDictionary()
 
@@ -19,8 +18,7 @@ def begin(host: Host, asked: list[dict[str, Any]]) -> None:
     + asked: arguments of the probe, of the release that serves and of the one that will
     """
     end(host)
-    script = QuoteString(Path(watch.__file__).read_text())
-    opened = onbox.channels(host, StringCommand("python3 -I -c", script))
+    opened = onbox.channels(host, StringCommand(payload.shell("watch")))
     if opened is None:
         return
     opened[0].write(json.dumps(asked) + "\n")

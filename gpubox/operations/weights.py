@@ -24,4 +24,4 @@ def fetched(venv: str, arguments: Arguments, look: Callable[[], dict[str, Any]])
     if event["event"] == "complete":
         host.noop(f"{arguments.repository} is whole at {event['path']}")
         return
-    yield shown(command("fetch text", venv, arguments), f"fetching {arguments.repository} at {arguments.revision}")
+    yield shown(command(["fetch", "text"], venv, arguments), f"fetching {arguments.repository} at {arguments.revision}")

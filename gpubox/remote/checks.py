@@ -1,10 +1,12 @@
-"""Look at a release on the box before it is switched to, with the old one still serving. One file, standard library.
+"""Look at a release on the box before it is switched to, with the old one still serving.
 
-Run as root: `python3 -I -c SCRIPT`, one JSON object on stdin (`Arguments`). The parts that need SGLang run in one child
-with the release's own python and environment (gpubox/remote/checks_child.py, whose text is an argument). Prints one
-JSON object: `findings` (each with `check`, `found`, `todo`) and `took_s`. Nothing is changed, no card is used.
+Run as root, one JSON object on stdin (`Arguments`). The parts that need SGLang run in one child with the release's own
+python and environment (gpubox.remote.checks_child). Prints one JSON object: `findings` (each with `check`, `found`,
+`todo`) and `took_s`. Nothing is changed, no card is used.
 Exit codes: 0 nothing found, 1 findings, 2 could not tell (why: on stderr).
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -13,13 +15,16 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpubox.remote import command, endpoint, proc
+from gpubox.remote.arguments import parse
+from gpubox.remote.command import CommandError
+
 CLEAN, FINDINGS, CANNOT_TELL = 0, 1, 2
 CHILD_S = 600
-PROC = Path("/proc")
 SHM = "/dev/shm"  # noqa: S108 - no file of ours: the one mount of that name
 GIB = 2**30
 
@@ -40,8 +45,8 @@ class Arguments:
     model: str
     """Folder, file, or name on the hub."""
     revision: str | None = None
-    child: str = ""
-    """Text of checks_child.py."""
+    child: list[str] = field(default_factory=list)
+    """The words after the release's python that run gpubox.remote.checks_child."""
     shm_bytes: int = 64 * 2**20
     """Room that shared memory must have, times the cards where there are several: SGLang's ranks and NCCL use it."""
     disk_bytes: int = 2 * GIB
@@ -59,15 +64,11 @@ class Finding:
     todo: str = ""
 
 
-class CannotTell(Exception):  # noqa: N818 - says what it means: neither good nor bad
-    """The question could not be answered."""
-
-
-def main() -> int:
-    """Read the arguments, look, print the findings; returns the exit code."""
+def main(words: list[str]) -> int:
+    """Read the arguments, look, print the findings; returns the exit code. It takes no words."""
     began = time.monotonic()
     try:
-        arguments = Arguments(**json.loads(sys.stdin.read()))
+        arguments = parse(Arguments, sys.stdin.read())
         folder = Path(arguments.release)
         argv = json.loads((folder / "argv.json").read_text())
         argv = [word.replace("@RELEASE@", folder.name) for word in argv]
@@ -76,7 +77,7 @@ def main() -> int:
         findings = [Finding(**one) for one in said["findings"]]
         findings += [*_port(arguments), *_nvcc(arguments, variables), *_room(arguments, said), *_shards(arguments)]
         findings += _cards(arguments, said, variables) if arguments.device == "cuda" else []
-    except (CannotTell, OSError, ValueError, TypeError, LookupError, subprocess.TimeoutExpired) as error:
+    except (CommandError, OSError, ValueError, TypeError, LookupError, subprocess.TimeoutExpired) as error:
         print(f"the release cannot be looked at: {error}", file=sys.stderr)
         return CANNOT_TELL
     found = [{"check": f.check, "found": _masked(folder, f.found), "todo": f.todo} for f in findings]
@@ -130,7 +131,7 @@ def _child(arguments: Arguments, argv: list[str], variables: dict[str, str]) -> 
     words = argv[argv.index("sglang.launch_server") + 1 :]
     asked = {"argv": words, "device": arguments.device, "model": arguments.model, "revision": arguments.revision}
     done = subprocess.run(
-        [argv[0], "-c", arguments.child],
+        [argv[0], *arguments.child],
         input=json.dumps(asked),
         capture_output=True,
         text=True,
@@ -147,34 +148,15 @@ def _child(arguments: Arguments, argv: list[str], variables: dict[str, str]) -> 
 
 
 def _port(arguments: Arguments) -> list[Finding]:
-    sockets = {inode for port, inode in _listening() if port == arguments.port}
-    for process in PROC.glob("[0-9]*") if sockets else ():
-        try:
-            if not _is_own(process, arguments) and sockets & {
-                str(link.readlink()) for link in (process / "fd").iterdir()
-            }:
-                text = f"process {process.name} ({(process / 'comm').read_text().strip()}) listens on {arguments.port}"
-                return [Finding("port", text, "end it, or choose another port")]
-        except OSError:  # it ended meanwhile
-            continue
-    return []
-
-
-def _listening() -> list[tuple[int, str]]:
-    found = []
-    for table in (PROC / "net/tcp", PROC / "net/tcp6"):
-        for line in table.read_text().splitlines()[1:] if table.exists() else ():
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == "0A":
-                found.append((int(local.rpartition(":")[2], 16), f"socket:[{inode}]"))
-    return found
+    foreign = [process for process in proc.listeners(arguments.port) if not _is_own(process, arguments)]
+    if not foreign:
+        return []
+    text = f"{proc.named(foreign[0])} listens on {arguments.port}"
+    return [Finding("port", text, "end it, or choose another port")]
 
 
 def _is_own(process: Path, arguments: Arguments) -> bool:
-    groups = (process / "cgroup").read_text().splitlines()
-    if int(process.name) in arguments.handed_over:
-        return True
-    return any(arguments.unit in line.split(":", 2)[2].split("/") for line in groups)
+    return int(process.name) in arguments.handed_over or proc.is_in(process, arguments.unit)
 
 
 def _nvcc(arguments: Arguments, variables: dict[str, str]) -> list[Finding]:
@@ -232,7 +214,8 @@ def _cards(arguments: Arguments, said: dict[str, Any], variables: dict[str, str]
 
 
 def _seen(arguments: Arguments) -> list[dict[str, int]]:
-    own_pids, held = _pids(arguments), dict[str, dict[str, int]]()
+    own_pids = _pids(arguments)
+    held: dict[str, dict[str, int]] = {}
     for uuid, pid, used in _smi("--query-compute-apps=gpu_uuid,pid,used_memory"):
         whose = "own" if pid in own_pids else "foreign"
         mib = int(used) if used.isdigit() else 1
@@ -246,28 +229,15 @@ def _seen(arguments: Arguments) -> list[dict[str, int]]:
 
 
 def _pids(arguments: Arguments) -> set[str]:
-    found = set()
-    for process in PROC.glob("[0-9]*"):
-        try:
-            if _is_own(process, arguments):
-                found.add(process.name)
-        except OSError:  # it ended meanwhile
-            continue
-    return found
+    return {process.name for process in proc.processes() if _is_own(process, arguments)}
 
 
 def _smi(query: str) -> list[list[str]]:
-    command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    if done.returncode != 0:
-        raise CannotTell(f"{' '.join(command)}: exit code {done.returncode}, {done.stdout}{done.stderr}".strip())
-    return [[word.strip() for word in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
+    said = command.output(["nvidia-smi", query, "--format=csv,noheader,nounits"], 120)
+    return [[word.strip() for word in line.split(",")] for line in said.splitlines() if line.strip()]
 
 
 def _masked(folder: Path, text: str) -> str:
-    key = folder / "api-key"
-    return text.replace(key.read_text().strip(), "(the API key)") if key.exists() else text
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    file = folder / "api-key"
+    key = endpoint.read_key(str(file)) if file.exists() else None
+    return text.replace(key, "(the API key)") if key else text

@@ -1,8 +1,10 @@
-"""What only the release's own Python can say: imports, the command line, the model's configuration. One file.
+"""What only the release's own Python can say: imports, the command line, the model's configuration.
 
 Run by gpubox/remote/checks.py with the venv's python and the service's environment; a JSON object on stdin (argv,
 device, model, revision), one JSON line at the end of stdout: `findings`, and `arguments` as SGLang understood them.
 """
+
+from __future__ import annotations
 
 import contextlib
 import difflib
@@ -18,8 +20,8 @@ from typing import Any
 KEYS = ("tp_size", "pp_size", "nnodes", "base_gpu_id", "mem_fraction_static", "trust_remote_code")
 
 
-def main() -> None:
-    """Look, and print what was found."""
+def main(words: list[str]) -> int:
+    """Look, and print what was found. It takes no words."""
     asked = json.loads(sys.stdin.read())
     findings: list[dict[str, str]] = []
     arguments: dict[str, Any] = {}
@@ -33,6 +35,7 @@ def main() -> None:
             if asked["device"] == "cuda":
                 _tried(findings, "cards", "look at the driver and the container's devices", lambda: _cards(arguments))
     print(json.dumps({"findings": findings, "arguments": arguments}))
+    return 0
 
 
 def near(words: list[str], known: list[str]) -> list[str]:
@@ -102,7 +105,3 @@ def _cards(arguments: dict[str, Any]) -> None:
     seen = importlib.import_module("torch").cuda.device_count()
     if seen < needed:
         raise RuntimeError(f"torch sees {seen} cards, the command line takes {needed}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
-"""Find the server that runs by hand with the very flags that the unit is to have, and end it. Standard library only.
+"""Find the server that runs by hand with the very flags that the unit is to have, and end it.
 
-Run as root: `python3 -I -c SCRIPT look|end|again`, one JSON object on stdin: `flags` (the words after the launcher),
+Run as root with `look`, `end` or `again`, one JSON object on stdin: `flags` (the words after the launcher),
 `unit` (the service's own name: what it holds is never meant), `venv_link` (the path that points at the current venv).
 
 `look` and `end` print {"pids": [...], "unit": ...}: the server with all its descendants, and the systemd service that
@@ -10,6 +10,8 @@ SIGKILL. `again`: the unit has never answered, so it gives way to what was ended
 Exit codes: 0 done, 1 it did not end, or nothing was ended that could be started again.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -18,6 +20,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+from gpubox.remote import files, proc
 
 LAUNCHER = "sglang.launch_server"
 OURS = ("api-key", "config", "revision")
@@ -27,19 +32,18 @@ ENDED = Path("/var/lib/gpubox/ended.json")
 """How the server that was ended was started; gone once a release has answered (gpubox.remote.switch)."""
 LOG = Path("/var/lib/gpubox/ended.log")
 """What it says when it was started again."""
-PROC = Path("/proc")
 
 
-def main() -> int:
+def main(words: list[str]) -> int:
     """Look, end, or start again; prints what was found."""
     asked = json.loads(sys.stdin.read())
-    if sys.argv[1] == "again":
+    if words[0] == "again":
         return again(asked["unit"], asked["venv_link"])
     found = look(asked["flags"], asked["unit"])
-    if sys.argv[1] == "end":
+    if words[0] == "end":
         remember(found)
         end(found)
-        left = [pid for pid in found["pids"] if _words(pid)]
+        left = _left(found["pids"])
         if left:
             print(f"processes {left} did not end", file=sys.stderr)
             return 1
@@ -47,16 +51,19 @@ def main() -> int:
     return 0
 
 
-def look(flags: list[str], unit: str) -> dict:  # type: ignore[type-arg]  # plain JSON: this file runs on old Pythons too
+def look(flags: list[str], unit: str) -> dict[str, Any]:
     """The server with these flags outside of the unit."""
     wanted = settings(flags)
-    for pid in sorted(int(path.name) for path in PROC.iterdir() if path.name.isdigit()):
-        words = server_words(_words(pid))
-        if words is None or not _is_seen_here(pid):
+    for process in proc.processes():
+        words = server_words(proc.words(process))
+        if words is None or settings(words) != wanted or not proc.is_seen_here(process):
             continue
-        if settings(words) == wanted and unit not in (services := _services(pid)):
-            pids = [pid, *_descendants(pid)]
-            return {"pids": pids, "unit": services[-1] if services and _is_all_of(services[-1], pids) else ""}
+        services = proc.services(process)
+        if unit in services:
+            continue
+        pid = int(process.name)
+        pids = [pid, *proc.descendants(pid)]
+        return {"pids": pids, "unit": services[-1] if services and _is_all_of(services[-1], pids) else ""}
     return {"pids": [], "unit": ""}
 
 
@@ -73,7 +80,7 @@ def settings(words: list[str]) -> dict[str, list[str]]:
     return {name: values for name, values in found.items() if not _is_ours(name)}
 
 
-def server_words(argv: list[str]) -> "list[str] | None":
+def server_words(argv: list[str]) -> list[str] | None:
     """What stands after the launcher; None: this is no SGLang."""
     if LAUNCHER in argv and argv[argv.index(LAUNCHER) - 1] == "-m" and "python" in argv[0]:
         return argv[argv.index(LAUNCHER) + 1 :]
@@ -84,22 +91,17 @@ def server_words(argv: list[str]) -> "list[str] | None":
     return None
 
 
-def remember(found: dict) -> None:  # type: ignore[type-arg]  # as above
+def remember(found: dict[str, Any]) -> None:
     """Keep how it was started, for root alone: its environment may hold secrets."""
     if not found["pids"]:
         return
-    process = PROC / str(found["pids"][0])
-    how = {"unit": found["unit"], "argv": _words(found["pids"][0])}
+    process = proc.process(found["pids"][0])
+    how = {"unit": found["unit"], "argv": proc.words(process)}
     if not found["unit"]:
-        pairs = [pair.partition("=") for pair in os.fsdecode((process / "environ").read_bytes()).split("\0") if pair]
         owner = process.stat()
-        how["environment"] = {name: value for name, _, value in pairs}
+        how["environment"] = proc.variables(process)
         how.update(folder=str((process / "cwd").readlink()), user=owner.st_uid, group=owner.st_gid)
-    beside = ENDED.with_name(f".{ENDED.name}.gpubox-new")
-    beside.unlink(missing_ok=True)
-    beside.touch(0o600)
-    beside.write_text(json.dumps(how))
-    beside.replace(ENDED)
+    files.write(ENDED, json.dumps(how).encode(), 0o600)
 
 
 def again(unit: str, venv_link: str) -> int:
@@ -133,17 +135,17 @@ def again(unit: str, venv_link: str) -> int:
     return 0
 
 
-def end(found: dict) -> None:  # type: ignore[type-arg]  # as above
+def end(found: dict[str, Any]) -> None:
     """Stop it and wait until all of it is gone."""
     if found["unit"]:
         subprocess.run(["systemctl", "disable", "--now", found["unit"]], check=True)
     elif found["pids"]:
         _signal(found["pids"][:1], signal.SIGTERM)
     until = time.monotonic() + END_S
-    while time.monotonic() < until and any(_words(pid) for pid in found["pids"]):
+    while time.monotonic() < until and _left(found["pids"]):
         time.sleep(0.2)
-    _signal([pid for pid in found["pids"] if _words(pid)], signal.SIGKILL)
-    time.sleep(0.5 if any(_words(pid) for pid in found["pids"]) else 0)
+    _signal(_left(found["pids"]), signal.SIGKILL)
+    time.sleep(0.5 if _left(found["pids"]) else 0)
 
 
 def _is_ours(name: str) -> bool:
@@ -158,28 +160,9 @@ def _signal(pids: list[int], number: int) -> None:
             continue
 
 
-def _words(pid: int) -> list[str]:
-    try:
-        return os.fsdecode((PROC / str(pid) / "cmdline").read_bytes()).split("\0")[:-1]
-    except OSError:
-        return []
-
-
-def _is_seen_here(pid: int) -> bool:
-    """Whether it lives among these processes: what a container holds, its own programs start and stop."""
-    try:
-        return (PROC / str(pid) / "ns/pid").readlink() == (PROC / "self/ns/pid").readlink()
-    except OSError:
-        return True
-
-
-def _services(pid: int) -> list[str]:
-    """The services in whose control groups it is, outermost first."""
-    try:
-        text = (PROC / str(pid) / "cgroup").read_text()
-    except OSError:
-        return []
-    return [unit for unit in re.findall(r"/([^/\s]+\.service)\b", text) if not unit.startswith("user@")]
+def _left(pids: list[int]) -> list[int]:
+    """Those that have not ended; one that has, and waits for its parent to ask, has no words any more."""
+    return [pid for pid in pids if proc.words(proc.process(pid))]
 
 
 def _is_all_of(unit: str, pids: list[int]) -> bool:
@@ -190,30 +173,5 @@ def _is_all_of(unit: str, pids: list[int]) -> bool:
     """
     if "ssh" in unit or "cron" in unit:
         return False
-    others = {int(p.name) for p in PROC.iterdir() if p.name.isdigit() and unit in _services(int(p.name))} - {*pids}
-    return not others or others == {_parent(pids[0])}
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int((PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
-
-
-def _descendants(pid: int) -> list[int]:
-    parents: dict[int, int] = {}
-    for path in PROC.iterdir():
-        try:
-            if path.name.isdigit():
-                parents[int(path.name)] = _parent(int(path.name))
-        except OSError:
-            continue
-    found = [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found[1:]
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    others = {int(process.name) for process in proc.processes() if unit in proc.services(process)} - {*pids}
+    return not others or others == {proc.parent(proc.process(pids[0]))}

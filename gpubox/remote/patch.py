@@ -1,22 +1,24 @@
-"""Source patches of the installed SGLang: read their state, apply, revert. One file, standard library only.
+"""Source patches of the installed SGLang: read their state, apply, revert.
 
-Runs on the box with the venv's own python: `python -I -c SCRIPT state|apply|revert NAME...`. Prints one JSON object,
+Runs on the box with the venv's own python; its words: `state|apply|revert NAME...`. Prints one JSON object,
 patch name to what was found. Exit codes: 0 as asked, 1 refused (why: on stderr; that file untouched), 2 could not tell.
 """
+
+from __future__ import annotations
 
 import ast
 import hashlib
 import importlib.util
 import io
 import json
-import os
 import re
-import shutil
 import sys
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from gpubox.remote import files
 
 ABSENT, GATED, PATCHED, UPSTREAM, UNKNOWN = "absent", "gated", "patched", "upstream", "unknown"
 KEPT = ".gpubox-original-"
@@ -68,13 +70,13 @@ def state(package: Path | None, name: str) -> Found:
     if package is None:
         return Found(ABSENT, "sglang is not installed")
     gate = GATES[name]
-    files = [path for path in sorted((package / gate.below).rglob("*.py")) if gate.mentioned(path.read_bytes())]
-    if len(files) != 1:
+    sources = [path for path in sorted((package / gate.below).rglob("*.py")) if gate.mentioned(path.read_bytes())]
+    if len(sources) != 1:
         return Found(
-            UNKNOWN, f"{gate.function} is defined in {len(files)} files below {package / gate.below}, not in one"
+            UNKNOWN, f"{gate.function} is defined in {len(sources)} files below {package / gate.below}, not in one"
         )
-    found = replace(gate.judge(files[0].read_bytes()), file=str(files[0]))
-    return replace(found, stale_bytecode=any(_stale(files[0])))
+    found = replace(gate.judge(sources[0].read_bytes()), file=str(sources[0]))
+    return replace(found, stale_bytecode=any(_stale(sources[0])))
 
 
 def apply(package: Path | None, name: str) -> Found:
@@ -87,8 +89,9 @@ def apply(package: Path | None, name: str) -> Found:
         original = path.read_bytes()
         patched = GATES[name].patched(original)
         kept = path.with_name(path.name + KEPT + _digest(original))
-        _write(kept, original, like=path)
-        _write(path, patched, like=path)
+        # Beside, renamed: installers hard-link files out of their cache, and that copy must not change.
+        files.write(kept, original, like=path)
+        files.write(path, patched, like=path)
         _remove(other for other in _kept(path) if other != kept)
     _remove(_stale(path))
     return state(package, name)
@@ -101,7 +104,7 @@ def revert(package: Path | None, name: str) -> Found:
         return found
     path = Path(found.file)
     kept = _original(path, name)
-    _write(path, kept.read_bytes(), like=path)
+    files.write(path, kept.read_bytes(), like=path)
     _remove(_stale(path))
     _remove(_kept(path))
     return state(package, name)
@@ -120,6 +123,9 @@ class Gate:
     """An element that shows which list is meant."""
     backend: str
     """The element that is commented out."""
+    revision: str
+    """64 hexadecimal digits that name what the patch makes of a file: a new one whenever that changes, and only then,
+    because every venv with the patch is built anew for it."""
 
     def mentioned(self, source: bytes) -> bool:
         """Whether the predicate is defined in this file."""
@@ -195,6 +201,7 @@ GATES = {
             function="_?should_run_flashinfer_autotune",
             neighbour="flashinfer_trtllm",
             backend="flashinfer_cutlass",
+            revision="f820a199d9f1b208b0230f6f77673c37f350a4b113c8a3a5e2f2e1e881e316ff",
         )
     ]
 }
@@ -207,7 +214,7 @@ def _package() -> Path | None:
 
 
 def _strings(node: ast.AST) -> list[str] | None:
-    if not isinstance(node, ast.List | ast.Tuple | ast.Set):
+    if not isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         return None
     return [
         element.value for element in node.elts if isinstance(element, ast.Constant) and isinstance(element.value, str)
@@ -264,22 +271,6 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _write(path: Path, content: bytes, like: Path) -> None:
-    """Beside, synced, renamed: installers hard-link files out of their cache, and that copy must not change."""
-    beside = path.with_name(f".{path.name}.gpubox-new")
-    beside.unlink(missing_ok=True)
-    with beside.open("xb") as file:
-        file.write(content)
-        file.flush()
-        shutil.copymode(like, beside)
-        os.chown(beside, like.stat().st_uid, like.stat().st_gid)
-        os.fsync(file.fileno())
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
-
-
 def _stale(path: Path) -> Iterator[Path]:
     """Compiled files that are not of this text. Unchecked ones would be run for ever (PEP 552)."""
     content, about = path.read_bytes(), path.stat()
@@ -291,10 +282,6 @@ def _stale(path: Path) -> Iterator[Path]:
             yield compiled
 
 
-def _remove(paths: "Iterator[Path] | list[Path]") -> None:
+def _remove(paths: Iterator[Path] | list[Path]) -> None:
     for path in list(paths):
         path.unlink(missing_ok=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

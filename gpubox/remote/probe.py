@@ -1,4 +1,4 @@
-"""Wait on the box until the model server answers, or say why it does not. One file, standard library only.
+"""Wait on the box until the model server answers, or say why it does not.
 
 Arguments are one JSON object on stdin (`Arguments` below); events come out as JSON lines, each with `event` and `at_s`:
 `phase` (with `phase`), and at the end `ready`, or `failed` (with `cause`, the last lines of the log as `log`, and the
@@ -6,26 +6,27 @@ Arguments are one JSON object on stdin (`Arguments` below); events come out as J
 Exit codes: 0 ready, 1 not ready, 2 could not tell (wrong arguments, no such unit, no systemctl).
 """
 
-import http.client
+from __future__ import annotations
+
 import json
 import re
-import subprocess
 import sys
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
-from pathlib import Path
 from typing import Any
+
+from gpubox.remote import command, endpoint, proc
+from gpubox.remote.arguments import parse
+from gpubox.remote.command import CommandError
+from gpubox.remote.endpoint import NoAnswer
 
 READY, NOT_READY, CANNOT_TELL = 0, 1, 2
 POLL_S = 1.0
 DYING_LOOKS = 15
 FIRST_PHASE = "import"
-PROC = Path("/proc")
 LONG_PROMPT_CHARACTERS = 8000
 TEXT = "The sea is wide and blue, and the wind moves the waves along the shore where people walk in the evening. "
 
@@ -156,7 +157,7 @@ def judge_answer(reply: dict[str, Any], known: str | None) -> str | None:
     if not text:
         return "answered nothing"
     tokens = [(entry["token"], entry["logprob"]) for entry in (choice.get("logprobs") or {}).get("content") or []]
-    if not all(isinstance(value, int | float) and isfinite(value) for _, value in tokens):
+    if not all(isinstance(value, (int, float)) and isfinite(value) for _, value in tokens):
         return "the log probabilities of the answer are not finite: NaN in the model's output"
     if len(tokens) >= 8 and len({token for token, _ in tokens}) == 1:
         return f"answered one token {len(tokens)} times: {tokens[0][0]!r}"
@@ -177,23 +178,14 @@ def long_prompt(arguments: Arguments, context: int) -> list[dict[str, str]]:
     return [question, {"role": "assistant", "content": arguments.answer}] * turns + [question]
 
 
-def main() -> int:
-    """Read the arguments, wait, print events; returns the exit code."""
+def main(words: list[str]) -> int:
+    """Read the arguments, wait, print events; returns the exit code. It takes no words."""
     began = time.monotonic()
     try:
-        return _follow(_arguments(sys.stdin.read()), began)
-    except CannotTell as error:
+        return _follow(parse(Arguments, sys.stdin.read()), began)
+    except (CannotTell, CommandError, ValueError) as error:
         _event("cannot-tell", began, cause=str(error))
         return CANNOT_TELL
-
-
-def _arguments(text: str) -> Arguments:
-    try:
-        given = json.loads(text)
-        return Arguments(**given)
-    except (ValueError, TypeError) as error:
-        known = ", ".join(f.name for f in fields(Arguments))
-        raise CannotTell(f"arguments on stdin: {error} (a JSON object with: {known})") from error
 
 
 def _follow(arguments: Arguments, began: float) -> int:
@@ -220,7 +212,7 @@ def _follow(arguments: Arguments, began: float) -> int:
     return NOT_READY
 
 
-def _afterwards(progress: Progress, log: "_Log", began: float) -> Decision:
+def _afterwards(progress: Progress, log: _Log, began: float) -> Decision:
     """What became of a server that gave no good answer: that it died over it is seen only a moment later."""
     for _ in range(DYING_LOOKS):
         decision = decide(progress, _look(progress.arguments, log, began))
@@ -231,7 +223,7 @@ def _afterwards(progress: Progress, log: "_Log", began: float) -> Decision:
     return decision
 
 
-def _look(arguments: Arguments, log: "_Log", began: float) -> Look:
+def _look(arguments: Arguments, log: _Log, began: float) -> Look:
     unit = _unit(arguments.unit, log)
     health, said = _health(arguments)
     patterns = arguments.phases or arguments.telling or arguments.fatal
@@ -258,10 +250,9 @@ def _with_phase(progress: Progress, line: str, at_s: float) -> Progress:
     return replace(progress, phase=names[reached[-1]], since_s=at_s) if reached else progress
 
 
-def _unit(name: str, log: "_Log") -> Unit:
+def _unit(name: str, log: _Log) -> Unit:
     keys = ["LoadState", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainStatus", "InvocationID"]
-    done = _run(["systemctl", "show", name, "--no-pager", *(f"--property={key}" for key in keys)])
-    found = dict(line.split("=", 1) for line in done.splitlines() if "=" in line)
+    found = command.properties(name, *keys)
     if found.get("LoadState") != "loaded":
         raise CannotTell(f"unit {name} is {found.get('LoadState', 'unknown')}, not loaded")
     log.invocation = log.invocation or found.get("InvocationID", "")
@@ -283,25 +274,9 @@ def _unit_failed(progress: Progress, unit: Unit) -> str | None:
 
 
 def _foreign(arguments: Arguments) -> str | None:
-    sockets = _listening(urllib.parse.urlsplit(arguments.url).port or 80)
-    for process in PROC.glob("[0-9]*") if sockets else ():
-        try:
-            mine = f"/{arguments.unit}" in (process / "cgroup").read_text()
-            if not mine and sockets & {str(link.readlink()) for link in (process / "fd").iterdir()}:
-                return f"process {process.name} ({(process / 'comm').read_text().strip()})"
-        except OSError:  # it ended meanwhile, or is not ours to see
-            continue
-    return None
-
-
-def _listening(port: int) -> set[str]:
-    found = set()
-    for table in (PROC / "net/tcp", PROC / "net/tcp6"):
-        for line in table.read_text().splitlines()[1:] if table.exists() else ():
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == "0A" and int(local.rpartition(":")[2], 16) == port:
-                found.add(f"socket:[{inode}]")
-    return found
+    port = urllib.parse.urlsplit(arguments.url).port or 80
+    others = [process for process in proc.listeners(port) if not proc.is_in(process, arguments.unit)]
+    return proc.named(others[0]) if others else None
 
 
 class _Log:
@@ -315,14 +290,14 @@ class _Log:
         if not self.invocation:
             return ()
         after = [f"--after-cursor={self._cursor}"] if self._cursor else []
-        command = [
+        words = [
             "journalctl",
             f"_SYSTEMD_INVOCATION_ID={self.invocation}",
             "--show-cursor",
             "--output=cat",
             "--quiet",
         ]
-        lines = _run([*command, "--no-pager", *after], none=1).splitlines()  # 1: no line of this start yet
+        lines = _journal([*words, "--no-pager", *after])
         if lines and lines[-1].startswith("-- cursor: "):
             self._cursor = lines.pop().removeprefix("-- cursor: ")
         return tuple(lines)
@@ -331,31 +306,21 @@ class _Log:
         """The last lines of this start, systemd's own about it included; never of the server that ran before."""
         start = [f"_SYSTEMD_INVOCATION_ID={self.invocation}", "+", f"INVOCATION_ID={self.invocation}"]
         which = start if self.invocation else [f"--unit={self._unit}"]
-        return _run(["journalctl", *which, f"--lines={count}", "--output=cat", "--quiet"], none=1).splitlines()
+        return _journal(["journalctl", *which, f"--lines={count}", "--output=cat", "--quiet"])
 
 
-def _run(command: list[str], none: int = 0) -> str:
-    """Its output. `none`: the exit code that says, without a word, that there is none."""
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotTell(f"{command[0]}: {error}") from error
-    if done.returncode != 0 and (done.returncode, done.stderr) != (none, b""):
-        raise CannotTell(f"{' '.join(command[:3])}: exit code {done.returncode}, {done.stderr.decode().strip()}")
-    return done.stdout.decode(errors="replace")
+def _journal(words: list[str]) -> list[str]:
+    return command.output(words, nothing=1).splitlines()  # 1: no line of this start yet
 
 
 def _health(arguments: Arguments) -> tuple[int | None, str]:
     try:
-        with urllib.request.urlopen(f"{arguments.url}/health", timeout=30) as reply:  # noqa: S310 - our own server
-            return int(reply.status), ""
-    except urllib.error.HTTPError as error:
-        return error.code, ""
-    except ConnectionRefusedError:
-        return None, "nothing listens"
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        return None, "nothing listens" if isinstance(reason, ConnectionRefusedError) else f"/health: {reason}"
+        endpoint.get(f"{arguments.url}/health", timeout_s=30)
+    except NoAnswer as error:
+        if error.status is not None:
+            return error.status, ""
+        return None, "nothing listens" if error.refused else f"/health: {error}"
+    return 200, ""
 
 
 def _ask(arguments: Arguments, began: float) -> str | None:
@@ -380,8 +345,9 @@ def _ask(arguments: Arguments, began: float) -> str | None:
 
 def _context(arguments: Arguments) -> int:
     try:
-        return int(_request(arguments, "/v1/models", None)["data"][0]["max_model_len"])
-    except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
+        models = endpoint.get(f"{arguments.url}/v1/models", _key(arguments), arguments.request_timeout_s)
+        return int(models["data"][0]["max_model_len"])
+    except (NoAnswer, ValueError, LookupError, TypeError):
         return 2048
 
 
@@ -394,40 +360,26 @@ def _complete(arguments: Arguments, messages: list[dict[str, str]], known: str |
         "logprobs": True,
     }
     try:
-        return judge_answer(_request(arguments, "/v1/chat/completions", body), known)
-    except urllib.error.HTTPError as error:
-        return f"a completion got HTTP {error.code}: {error.read(300).decode(errors='replace')}"
-    except (OSError, http.client.HTTPException) as error:
-        return f"a completion got no answer: {error}"
+        url = f"{arguments.url}/v1/chat/completions"
+        return judge_answer(endpoint.post(url, body, _key(arguments), arguments.request_timeout_s), known)
+    except NoAnswer as error:
+        return f"a completion got {'no answer: ' if error.status is None else ''}{error}"
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         return f"a completion came back in a form that is not a chat completion: {error!r}"
 
 
-def _request(arguments: Arguments, path: str, body: dict[str, Any] | None) -> Any:
-    headers = {"Content-Type": "application/json"}
-    if arguments.api_key_file:
-        headers["Authorization"] = f"Bearer {_key(arguments.api_key_file)}"
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"{arguments.url}{path}", data, headers)  # noqa: S310 - our own server
-    with urllib.request.urlopen(request, timeout=arguments.request_timeout_s) as reply:  # noqa: S310
-        return json.load(reply)
-
-
 def _masked(arguments: Arguments, text: str) -> str:
     """SGLang logs its arguments whole, the API key too (server_args=ServerArgs(...)): it stays in the journal."""
-    return text if arguments.api_key_file is None else text.replace(_key(arguments.api_key_file), "(the API key)")
+    key = _key(arguments)
+    return text.replace(key, "(the API key)") if key else text
 
 
-def _key(path: str) -> str:
+def _key(arguments: Arguments) -> str | None:
     try:
-        return Path(path).read_text().strip()
+        return endpoint.read_key(arguments.api_key_file)
     except OSError as error:
         raise CannotTell(f"the file with the API key: {error}") from error
 
 
 def _event(event: str, began: float, **more: object) -> None:
     print(json.dumps({"event": event, "at_s": round(time.monotonic() - began, 1), **more}), flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,20 +1,22 @@
-"""Time two completions, a short and a longer one, and print the seconds between tokens. One file, standard library.
+"""Time two completions, a short and a longer one, and print the seconds between tokens.
 
 One JSON object on stdin: url, model, and api_key_file where the server asks for a key. Prints {"tpot_s": ...}.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 import time
-import urllib.request
-from pathlib import Path
 from typing import Any
+
+from gpubox.remote import endpoint
 
 SHORT, LONG = 8, 72
 
 
-def main() -> int:
-    """Ask both; the difference leaves out the prompt."""
+def main(words: list[str]) -> int:
+    """Ask both; the difference leaves out the prompt. It takes no words."""
     asked: dict[str, Any] = json.loads(sys.stdin.read())
     _timed(asked, SHORT)
     short, long = _timed(asked, SHORT), _timed(asked, LONG)
@@ -23,19 +25,10 @@ def main() -> int:
 
 
 def _timed(asked: dict[str, Any], tokens: int) -> float:
-    headers = {"Content-Type": "application/json"}
-    if asked.get("api_key_file"):
-        headers["Authorization"] = f"Bearer {Path(asked['api_key_file']).read_text().strip()}"
+    key = endpoint.read_key(asked.get("api_key_file"))
     body = {"model": asked["model"], "prompt": "The sea is", "max_tokens": tokens, "ignore_eos": True, "temperature": 0}
-    data = json.dumps(body).encode()
-    request = urllib.request.Request(f"{asked['url']}/v1/completions", data, headers)  # noqa: S310 - our own server
     began = time.monotonic()
-    with urllib.request.urlopen(request, timeout=120) as reply:  # noqa: S310 - our own server
-        used = json.load(reply)["usage"]["completion_tokens"]
+    used = endpoint.post(f"{asked['url']}/v1/completions", body, key)["usage"]["completion_tokens"]
     if used != tokens:
         raise ValueError(f"{used} tokens, not {tokens}")
     return time.monotonic() - began
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
-"""Change which release a service runs from, on the box. One file, standard library only; nothing is left half done.
+"""Change which release a service runs from, on the box; nothing is left half done.
 
-Run as root: `python3 switch.py ACTION`, with one JSON object on stdin (`Arguments`). Prints one JSON object, the state
-after it. Exit codes: 0 done, 1 refused or failed (why: on stderr), 2 could not tell (wrong arguments, no systemctl).
+Run as root with an ACTION, and one JSON object on stdin (`Arguments`). Prints one JSON object, the state after it.
+Exit codes: 0 done, 1 refused or failed (why: on stderr), 2 could not tell (wrong arguments, no systemctl).
 
     state      say what is there; changes nothing
     switch     run DIGEST: unit, links, daemon-reload, restart. Nothing when it runs already
@@ -14,6 +14,8 @@ replaced by a rename. A run that is killed anywhere is finished by the next one.
 that it has loaded of venvs is of the venv that bears that name now: one that was repaired is another.
 """
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import hashlib
@@ -22,14 +24,17 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+
+from gpubox.remote import command, files, proc
+from gpubox.remote.arguments import parse
+from gpubox.remote.command import CommandError
 
 DONE, FAILED, CANNOT_TELL = 0, 1, 2
 STAMP = "GPUBOX_RELEASE"
@@ -74,16 +79,12 @@ class RefusedError(Exception):
     """Not done, and nothing was changed."""
 
 
-class SystemdError(Exception):
-    """systemd did not do what it was told."""
-
-
 def switch(arguments: Arguments) -> None:
     """Run the release. What it replaces becomes `previous` only if it was verified; the new one must answer anew."""
     _check_whole(arguments, arguments.digest)
     before = _target(arguments.link("current"))
     if before not in {None, arguments.digest} and _is_verified(arguments, str(before)):
-        _set_link(arguments.link("previous"), f"releases/{before}")
+        files.link(arguments.link("previous"), f"releases/{before}")
     if before != arguments.digest:
         _mark(arguments, arguments.digest, "verified").unlink(missing_ok=True)
     _make_current(arguments, arguments.digest)
@@ -93,7 +94,7 @@ def verified(arguments: Arguments) -> None:
     """Remember that the current release answered."""
     if _target(arguments.link("current")) != arguments.digest:
         raise RefusedError(f"{arguments.digest} is not the current release")
-    _write(_mark(arguments, arguments.digest, "verified"), datetime.now(UTC).isoformat().encode(), 0o600)
+    files.write(_mark(arguments, arguments.digest, "verified"), datetime.now(timezone.utc).isoformat().encode(), 0o600)
     for name in ("ended.json", "ended.log"):  # of gpubox.remote.handover: nobody goes back to that server any more
         (Path(arguments.root) / name).unlink(missing_ok=True)
 
@@ -108,7 +109,7 @@ def rollback(arguments: Arguments) -> None:
     _check_whole(arguments, target)
     left = [digest for digest in earlier if digest != target]
     if left:
-        _set_link(arguments.link("previous"), f"releases/{left[0]}")
+        files.link(arguments.link("previous"), f"releases/{left[0]}")
     else:
         arguments.link("previous").unlink(missing_ok=True)
     _make_current(arguments, target)
@@ -146,16 +147,19 @@ ACTIONS = {"state": lambda _: None, **{f.__name__: f for f in (switch, verified,
 def main(words: list[str]) -> int:
     """Read the arguments, act, print the state; returns the exit code."""
     try:
-        act, arguments = ACTIONS[words[0]], Arguments(**json.loads(sys.stdin.read()))
-    except (LookupError, TypeError, ValueError) as error:
-        known = ", ".join(f.name for f in fields(Arguments))
-        print(f"{error!r}: needed are {'|'.join(ACTIONS)} and a JSON object with {known}", file=sys.stderr)
+        act = ACTIONS[words[0]]
+        arguments = parse(Arguments, sys.stdin.read())
+    except LookupError:
+        print(f"{words}: needed is one of {'|'.join(ACTIONS)}", file=sys.stderr)
+        return CANNOT_TELL
+    except ValueError as error:
+        print(error, file=sys.stderr)
         return CANNOT_TELL
     try:
         with _alone(arguments) if words[0] != "state" else contextlib.nullcontext():
             act(arguments)
         print(json.dumps(state(arguments)))
-    except (RefusedError, SystemdError) as error:
+    except (RefusedError, CommandError) as error:
         print(error, file=sys.stderr)
         return FAILED
     except OSError as error:
@@ -179,38 +183,38 @@ def _make_current(arguments: Arguments, digest: str) -> None:
     """In this order: what is current is written down before it runs, so that the next run knows what to finish."""
     release = arguments.releases / digest
     if _target(arguments.link("current")) != digest:
-        _write(_mark(arguments, digest, "by"), arguments.by.encode(), 0o600)
-    _set_link(arguments.link("current"), f"releases/{digest}")
+        files.write(_mark(arguments, digest, "by"), arguments.by.encode(), 0o600)
+    files.link(arguments.link("current"), f"releases/{digest}")
     if arguments.venv_link:
         _point(arguments, Path(arguments.venv_link), _venv(arguments, digest))
     if not _same(_unit_path(arguments), release / "unit"):
         _keep_theirs(arguments)
-        _write(_unit_path(arguments), (release / "unit").read_bytes(), 0o644)
+        files.write(_unit_path(arguments), (release / "unit").read_bytes(), 0o644)
     _systemctl("daemon-reload")
     _systemctl("enable", "--quiet", arguments.unit)
     if _running(arguments) != digest:
         _systemctl("stop", arguments.unit)
         _end_orphans(arguments)
-        # The start limit counts earlier failures too; this start is a person's wish.
-        subprocess.run(["systemctl", "reset-failed", arguments.unit], capture_output=True)
+        with contextlib.suppress(CommandError):  # nothing has failed
+            # The start limit counts earlier failures too; this start is a person's wish.
+            _systemctl("reset-failed", arguments.unit)
         _systemctl("start", arguments.unit)
 
 
 def _running(arguments: Arguments) -> str | None:
-    shown = _systemctl("show", arguments.unit, "--property=ActiveState,MainPID")
-    found = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+    found = command.properties(arguments.unit, "ActiveState", "MainPID")
     process = Path(arguments.proc) / found.get("MainPID", "0")
-    if found.get("ActiveState") not in {"active", "activating", "reloading"} or not (process / "environ").exists():
+    if found.get("ActiveState") not in {"active", "activating", "reloading"}:
         return None
-    pairs = (process / "environ").read_bytes().split(b"\0")
-    stamps = [pair.decode().partition("=")[2] for pair in pairs if pair.startswith(f"{STAMP}=".encode())]
-    return stamps[0] if stamps and _loaded_from(arguments, process, _venv(arguments, stamps[0])) else None
+    stamp = proc.variables(process).get(STAMP)
+    if stamp is None or not _loaded_from(arguments, process, _venv(arguments, stamp)):
+        return None
+    return stamp
 
 
 def _loaded_from(arguments: Arguments, process: Path, venv: Path) -> bool:
     """Whether all libraries below venvs/ that the process has in memory are those that lie in `venv` now."""
-    maps = process / "maps"
-    paths = [line.split(None, 5)[-1] for line in maps.read_text().splitlines()] if maps.exists() else []
+    paths = [line.split(None, 5)[-1] for line in proc.text(process, "maps").splitlines()]
     own = [path for path in paths if path.startswith(f"{arguments.root}/venvs/")]
     return all(path.startswith(f"{venv}/") and not path.endswith(" (deleted)") for path in own)
 
@@ -221,12 +225,12 @@ def _keep_theirs(arguments: Arguments) -> None:
     path = _unit_path(arguments)
     if path.is_file() and b"Written by gpubox" in path.read_bytes():
         return
-    kept, now = Path(arguments.root) / "kept", f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    kept, now = Path(arguments.root) / "kept", f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
     more = path.with_name(f"{path.name}.d")
     if path.is_file() or more.is_dir():
         kept.mkdir(mode=0o700, exist_ok=True)
     if path.is_file():
-        _write(kept / f"{path.name}.old-{now}", path.read_bytes(), 0o600)
+        files.write(kept / f"{path.name}.old-{now}", path.read_bytes(), 0o600)
     if more.is_dir():
         shutil.move(more, kept / f"{more.name}.old-{now}")
 
@@ -234,7 +238,8 @@ def _keep_theirs(arguments: Arguments) -> None:
 def _end_orphans(arguments: Arguments) -> None:
     """Processes that are left in the control group of the stopped unit: they would keep the cards' memory."""
     for _ in range(100):
-        left = [int(path.name) for path in Path(arguments.proc).glob("[0-9]*") if _belongs(path, arguments.unit)]
+        everything = proc.processes(Path(arguments.proc))
+        left = [int(process.name) for process in everything if proc.is_in(process, arguments.unit)]
         if not left:
             return
         for pid in left:
@@ -244,21 +249,13 @@ def _end_orphans(arguments: Arguments) -> None:
     raise OSError(f"processes {left} of {arguments.unit} cannot be ended")
 
 
-def _belongs(process: Path, unit: str) -> bool:
-    try:
-        groups = (process / "cgroup").read_text().splitlines()
-    except OSError:  # ended meanwhile
-        return False
-    return any(unit in line.split(":", 2)[2].split("/") for line in groups)
-
-
 def _check_whole(arguments: Arguments, digest: str) -> None:
     """The release is there, its files are what its release.json says, and so is its venv."""
     folder, about = arguments.releases / digest, _about(arguments, digest)
     if not digest or not about:
         raise RefusedError(f"there is no release {digest!r} below {arguments.releases}")
-    files = [path for path in folder.iterdir() if not path.name.endswith(".gpubox-new")]  # left by a killed run
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    whole = [path for path in folder.iterdir() if not path.name.endswith(files.UNFINISHED)]  # left by a killed run
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in whole}
     found.pop("release.json")
     if found != about["files"] or about["digest"] != digest:
         wrong = sorted(name for name in found.keys() | about["files"] if found.get(name) != about["files"].get(name))
@@ -277,24 +274,16 @@ def _described(arguments: Arguments, digest: str) -> dict[str, Any]:
     variables = (folder / "environment").read_text() if (folder / "environment").is_file() else ""
     return {
         **_about(arguments, digest),
-        "argv": _json(folder / "argv.json", []),
+        "argv": files.read_json(folder / "argv.json", []),
         "environment": [_SECRET.sub(r"\1=(secret)", line) for line in variables.splitlines() if line[:1] != "#"],
-        "probe": _json(folder / "probe.json", {}),
+        "probe": files.read_json(folder / "probe.json", {}),
         "verified": _marked(arguments, digest, "verified"),
         "by": _marked(arguments, digest, "by"),
     }
 
 
 def _about(arguments: Arguments, digest: str) -> dict[str, Any]:
-    return dict(_json(arguments.releases / digest / "release.json", {}))
-
-
-def _json(path: Path, otherwise: Any) -> Any:
-    """`otherwise`: it is not there, or damaged; a deploy puts it back."""
-    try:
-        return json.loads(path.read_text())
-    except (FileNotFoundError, ValueError):
-        return otherwise
+    return dict(files.read_json(arguments.releases / digest / "release.json", {}))
 
 
 def _mark(arguments: Arguments, digest: str, kind: str) -> Path:
@@ -345,35 +334,12 @@ def _point(arguments: Arguments, link: Path, target: Path) -> None:
     """The link at the target. A folder or link that a person has there is kept aside."""
     link.parent.mkdir(parents=True, exist_ok=True)
     if os.path.lexists(link) and not (link.is_symlink() and link.readlink().is_relative_to(arguments.root)):
-        link.rename(link.with_name(f"{link.name}.old-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"))
-    _set_link(link, str(target))
+        link.rename(link.with_name(f"{link.name}.old-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"))
+    files.link(link, str(target))
 
 
-def _set_link(link: Path, target: str) -> None:
-    if link.is_symlink() and str(link.readlink()) == target:
-        return
-    beside = link.with_name(f".{link.name}.gpubox-new")
-    beside.unlink(missing_ok=True)
-    beside.symlink_to(target)
-    beside.replace(link)
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    beside = path.with_name(f".{path.name}.gpubox-new")
-    beside.unlink(missing_ok=True)
-    with beside.open("xb") as file:
-        beside.chmod(mode)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-
-
-def _systemctl(*words: str) -> str:
-    done = subprocess.run(["systemctl", *words], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemdError(f"systemctl {' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
+def _systemctl(*words: str) -> None:
+    command.output(["systemctl", *words], timeout_s=None)  # as long as the unit's own limits allow
 
 
 @contextlib.contextmanager
@@ -383,7 +349,3 @@ def _alone(arguments: Arguments) -> Iterator[None]:
     with (Path(arguments.root) / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,20 +1,23 @@
-"""Say what a venv holds, as one line of JSON. Runs on the box, with the venv's own Python: standard library only.
+"""Say what a venv holds, as one line of JSON. Runs on the box, with the venv's own Python. Its words:
 
-    python -I -S -c SCRIPT VENV                     look
-    python -I -S -c SCRIPT VENV made                remember pyvenv.cfg as it is now
-    python -I -S -c SCRIPT VENV installed NAME...   remember the metadata of these packages as it is now
+    VENV                     look
+    VENV made                remember pyvenv.cfg as it is now
+    VENV installed NAME...   remember the metadata of these packages as it is now
 
 What is remembered is only what was just written: to remember all would vouch for damage that nobody has looked at yet.
 
 Reads the folders NAME-VERSION.dist-info alone (about a thousand small files), never the packages: 0.1 s for 110.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
-import os
 import platform
 import sys
 from pathlib import Path
+
+from gpubox.remote import files
 
 MARKER = "gpubox.json"
 """In the venv: says that gpubox made it, and holds a digest of each package's metadata as it was installed."""
@@ -60,15 +63,24 @@ def recorded_in(venv: Path) -> tuple[str, dict[str, str]]:
         return "", {}
 
 
+def main(words: list[str]) -> int:
+    """Look or remember, as the words say; returns the exit code."""
+    folder, action, names = Path(words[0]), words[1:2], words[2:]
+    if not action:
+        print(json.dumps(look(folder)))
+    elif action == ["made"] and not names:
+        made(folder)
+    elif action == ["installed"]:
+        installed(folder, names)
+    else:
+        print(__doc__, file=sys.stderr)
+        return 2
+    return 0
+
+
 def _record(venv: Path, config: str, folders: dict[str, str]) -> None:
-    """Written beside, synced, renamed."""
     state = {"made_by": "gpubox", "config": config, "folders": folders}
-    beside = venv / (MARKER + ".new")
-    with beside.open("w") as file:
-        json.dump(state, file, indent=0)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(venv / MARKER)
+    files.write(venv / MARKER, json.dumps(state, indent=0).encode())
 
 
 def _digests(venv: Path) -> dict[str, str]:
@@ -76,22 +88,10 @@ def _digests(venv: Path) -> dict[str, str]:
     return {folder.name: _digest(sorted(p for p in folder.rglob("*") if p.is_file())) for folder in folders}
 
 
-def _digest(files: list[Path]) -> str:
+def _digest(paths: list[Path]) -> str:
     """Of names and contents; a file that is not there counts as such."""
     total = hashlib.sha256()
-    for file in files:
+    for file in paths:
         content = file.read_bytes() if file.is_file() else b"absent"
         total.update(f"{file.name}:{hashlib.sha256(content).hexdigest()}\n".encode())
     return total.hexdigest()
-
-
-if __name__ == "__main__":
-    match Path(sys.argv[1]), sys.argv[2:]:
-        case folder, []:
-            print(json.dumps(look(folder)))
-        case folder, ["made"]:
-            made(folder)
-        case folder, ["installed", *packages]:
-            installed(folder, packages)
-        case _:
-            sys.exit(__doc__)

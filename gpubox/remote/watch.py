@@ -1,24 +1,27 @@
-"""Ask the model server all along, on the box, and say for how long it gave no good answer. One file, standard library.
+"""Ask the model server all along, on the box, and say for how long it gave no good answer.
 
-Runs until its stdin ends: `python3 -I -c SCRIPT`, on stdin one JSON line: the probe's arguments of each release that
+Runs until its stdin ends; on stdin one JSON line: the probe's arguments of each release that
 may answer. At the end one JSON line comes out: `answers` and `failures` (numbers), and `downtime_s`, the longest time
 from a last good answer before failures to the first one after them; null: no answer failed, or none came after.
 """
+
+from __future__ import annotations
 
 import json
 import sys
 import threading
 import time
-import urllib.request
-from pathlib import Path
 from typing import Any
+
+from gpubox.remote import endpoint
+from gpubox.remote.endpoint import NoAnswer
 
 PAUSE_S = 0.2
 REQUEST_S = 10.0
 
 
-def main() -> None:
-    """Ask until stdin ends, then say."""
+def main(words: list[str]) -> int:
+    """Ask until stdin ends, then say. It takes no words."""
     releases = json.loads(sys.stdin.readline())
     ended = threading.Event()
     threading.Thread(target=_wait_for_the_end, args=(ended,), daemon=True).start()
@@ -28,6 +31,7 @@ def main() -> None:
         seen.append((time.monotonic(), good))
         ended.wait(PAUSE_S)
     print(json.dumps(summary(seen)), flush=True)
+    return 0
 
 
 def summary(seen: list[tuple[float, bool]]) -> dict[str, Any]:
@@ -46,23 +50,15 @@ def summary(seen: list[tuple[float, bool]]) -> dict[str, Any]:
 
 
 def _answers(arguments: dict[str, Any]) -> bool:
-    headers = {"Content-Type": "application/json"}
     body = {"model": arguments["model"], "messages": [{"role": "user", "content": "hello"}], "max_tokens": 1}
+    url = f"{arguments['url']}/v1/chat/completions"
     try:
-        if arguments.get("api_key_file"):
-            headers["Authorization"] = f"Bearer {Path(arguments['api_key_file']).read_text().strip()}"
-        url = f"{arguments['url']}/v1/chat/completions"
-        request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - our own server
-        with urllib.request.urlopen(request, timeout=REQUEST_S) as reply:  # noqa: S310 - our own server
-            return bool(json.load(reply)["choices"])
-    except (OSError, ValueError, LookupError, TypeError):
+        key = endpoint.read_key(arguments.get("api_key_file"))
+        return bool(endpoint.post(url, body, key, REQUEST_S)["choices"])
+    except (NoAnswer, OSError, LookupError, TypeError):
         return False
 
 
 def _wait_for_the_end(ended: threading.Event) -> None:
     sys.stdin.read()
     ended.set()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,17 @@
-"""Fetch a model from the Hugging Face hub onto the box, and say whether it is whole. One file.
+"""Fetch a model from the Hugging Face hub onto the box, and say whether it is whole.
 
-Runs with the venv's own python, whose huggingface_hub does the transfer: `python -I weights.py look|fetch`. Arguments
-are one JSON object on stdin (`Arguments`); events come out as JSON lines: `progress`, `retry`, and at the end
-`complete` (with `path` and `revision`), `incomplete` (with `lacks`) or `failed` (with `cause` and `todo`). A second
-word `text` makes them lines for people.
+Runs with the venv's own python, whose huggingface_hub does the transfer; its words: `look` or `fetch`, and maybe
+`text`. Arguments are one JSON object on stdin (`Arguments`); events come out as JSON lines: `progress`, `retry`, and at
+the end `complete` (with `path` and `revision`), `incomplete` (with `lacks`) or `failed` (with `cause` and `todo`);
+`text` makes them lines for people.
 Exit codes: 0 complete, 1 not complete, 2 could not tell (wrong arguments, no huggingface_hub).
 
 Complete: every file of the pinned revision lies there with the size that the hub gives, every shard that the index
 names is among them, and no `.incomplete` is left of them. The hub's own `hf download` can end well without that
 (huggingface_hub#4223).
 """
+
+from __future__ import annotations
 
 import errno
 import json
@@ -19,10 +21,13 @@ import shutil
 import sys
 import threading
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from gpubox.remote import files
+from gpubox.remote.arguments import parse
 
 COMPLETE, NOT_COMPLETE, CANNOT_TELL = 0, 1, 2
 BEAT_S = 2.0
@@ -108,7 +113,8 @@ def lacking(arguments: Arguments, manifest: Manifest) -> list[str]:
 
 def fetch(arguments: Arguments) -> dict[str, Any]:
     """Fetch what is missing, resume what is half there; the final event. Errors: FailedError."""
-    if (present := look(arguments))["event"] == "complete" and re.fullmatch("[0-9a-f]{40}", arguments.revision):
+    present = look(arguments)
+    if present["event"] == "complete" and re.fullmatch("[0-9a-f]{40}", arguments.revision):
         return present
     token = _token(arguments.token_file)
     manifest = _persist(arguments, lambda: _ask(arguments, token))
@@ -135,15 +141,17 @@ def said(event: dict[str, Any]) -> str:
 
 def main(words: list[str]) -> int:
     """Read the arguments, act, print events; returns the exit code."""
+    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # progress comes as events
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    os.environ["HF_XET_CHUNK_CACHE_SIZE_BYTES"] = "0"  # up to 10 GB of no use here (huggingface_hub#3390)
+    os.environ.pop("HF_HUB_OFFLINE", None)
     actions = {"look": look, "fetch": fetch}
     try:
-        arguments = Arguments(**json.loads(sys.stdin.read()))
-        final = actions[words[0]](arguments)
+        final = actions[words[0]](parse(Arguments, sys.stdin.read()))
     except FailedError as error:
         final = {"event": "failed", "cause": str(error), "todo": error.todo}
     except (ValueError, TypeError, LookupError) as error:
-        known = ", ".join(f.name for f in fields(Arguments))
-        _event("cannot-tell", cause=f"{error!r}", todo=f"{'|'.join(actions)}, and a JSON object with: {known}")
+        _event("cannot-tell", cause=f"{error!r}", todo=f"one of {'|'.join(actions)}, and its arguments")
         return CANNOT_TELL
     except ImportError as error:
         _event("cannot-tell", cause=f"{error}", todo="run with the python of a venv that has huggingface_hub")
@@ -285,18 +293,9 @@ def _write_manifest(arguments: Arguments, manifest: Manifest) -> None:
     if arguments.revision != manifest.commit:  # the library writes a reference only for what it was asked by name
         reference = arguments.storage / "refs" / arguments.revision
         reference.parent.mkdir(parents=True, exist_ok=True)
-        _write(reference, manifest.commit)
+        files.write(reference, manifest.commit.encode())
     content = {"commit": manifest.commit, "sizes": manifest.sizes, "blobs": manifest.blobs}
-    _write(_manifest_path(arguments, manifest.commit), json.dumps(content))
-
-
-def _write(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.gpubox-new")
-    with beside.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    files.write(_manifest_path(arguments, manifest.commit), json.dumps(content).encode())
 
 
 def _token(path: str | None) -> str | None:
@@ -340,11 +339,3 @@ def _remove(paths: list[Path]) -> None:
 
 def _event(event: str, **more: object) -> None:
     print(said({"event": event, **more}) if "text" in sys.argv else json.dumps({"event": event, **more}), flush=True)
-
-
-if __name__ == "__main__":
-    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # progress comes as events
-    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-    os.environ["HF_XET_CHUNK_CACHE_SIZE_BYTES"] = "0"  # up to 10 GB of no use here (huggingface_hub#3390)
-    os.environ.pop("HF_HUB_OFFLINE", None)
-    sys.exit(main(sys.argv[1:]))

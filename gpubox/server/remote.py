@@ -4,16 +4,15 @@ import json
 import shlex
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from gpubox.facts import release
 from gpubox.facts.release import Releases
 from gpubox.hosts import Box
-from gpubox.remote import probe, switch, watch
+from gpubox.remote import switch
 from gpubox.server import readiness
 from gpubox.server.service import UNIT
-from gpubox.support import ssh
+from gpubox.support import payload, ssh
 from gpubox.support.errors import CannotTellError, GpuboxError
 
 _BUSY = 75
@@ -26,10 +25,9 @@ def state(box: Box) -> Releases:
 
 def act(box: Box, action: str, digest: str = "") -> Releases:
     """Do `action` of gpubox.remote.switch. Errors: refused, with the reason; a deploy is at work; cannot tell."""
-    script = Path(switch.__file__).read_text()
     alone = [] if action == "state" else ["flock", "--nonblock", f"--conflict-exit-code={_BUSY}", "/run/gpubox.lock"]
     arguments = {"unit": UNIT, "digest": digest, "venv_link": box.settings.venv_path, "by": release.somebody()}
-    command = _on(box, [*alone, "python3", "-I", "-c", script, action])
+    command = _on(box, [*alone, *payload.words("switch", action)])
     done = subprocess.run(command, input=json.dumps(arguments), capture_output=True, text=True)
     if done.returncode == 0:
         return release.parse(done.stdout.strip())
@@ -42,7 +40,7 @@ def act(box: Box, action: str, digest: str = "") -> Releases:
 def wait(box: Box, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The events of the probe as they come; the last is `ready`, `failed` or `cannot-tell`."""
     given = json.dumps({**asked, **readiness.about_log(), "thorough": True})
-    command = _on(box, ["python3", "-I", "-c", Path(probe.__file__).read_text()])
+    command = _on(box, payload.words("probe"))
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         if process.stdin is not None and process.stdout is not None:
             process.stdin.write(given)
@@ -54,7 +52,7 @@ class Watch:
     """A client on the box that asks all along, from its making to `end`."""
 
     def __init__(self, box: Box, asked: list[dict[str, Any]]) -> None:
-        command = _on(box, ["python3", "-I", "-c", Path(watch.__file__).read_text()])
+        command = _on(box, payload.words("watch"))
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self._process.stdin is not None:
             self._process.stdin.write(json.dumps(asked) + "\n")

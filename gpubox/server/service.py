@@ -4,13 +4,11 @@ import json
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from gpubox.facts.ready import PROBE_PATH
 from gpubox.facts.service import STAMP
 from gpubox.hosts import Box
-from gpubox.remote import checks, probe
+from gpubox.remote import checks
 from gpubox.remote.weights import Arguments
 from gpubox.server import command, jit, patches, release, systemd
 from gpubox.server.release import FOLDER, HERE, ROOT, Release
@@ -36,7 +34,7 @@ class Service:
     """What must stand in its environment."""
     release: Release
     release_files: list[OwnedFile]
-    """The release's folder, and the probe."""
+    """The release's folder."""
     probe: dict[str, Any]
     """What gpubox.remote.probe asks it."""
 
@@ -74,10 +72,7 @@ def service_of(box: Box) -> Service:
         argv=[wish.here(word) for word in argv],
         environment={name: wish.here(value) for name, value in variables.items()},
         release=wish,
-        release_files=[
-            OwnedFile(PROBE_PATH, Path(probe.__file__).read_bytes(), mode="755"),
-            *(OwnedFile(f"{wish.path}/{name}", content, mode="600") for name, content in files.items()),
-        ],
+        release_files=[OwnedFile(f"{wish.path}/{name}", content, mode="600") for name, content in files.items()],
         probe=json.loads(files["probe.json"]),
     )
 

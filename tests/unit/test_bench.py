@@ -10,9 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,7 +20,7 @@ from click.testing import CliRunner, Result
 from typing_extensions import override
 
 from gpubox.bench import record as records
-from gpubox.bench import runner, sweep
+from gpubox.bench import sweep
 from gpubox.bench.fold import fold_file
 from gpubox.bench.place import Place, here
 from gpubox.bench.record import Record
@@ -228,14 +226,6 @@ def test_wrong_words_are_explained(words: list[str], told: str, tmp_path: Path) 
     assert result.exit_code in {1, 2}
     assert told in result.output
     assert not (tmp_path / "runs").exists()
-
-
-def test_the_runner_needs_nothing_but_python(tmp_path: Path) -> None:
-    (tmp_path / "runner.zip").write_bytes(runner.archive())
-    names = [name for name in zipfile.ZipFile(BytesIO(runner.archive())).namelist() if "/remote/bench/" in name]
-    modules = [name.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for name in names]
-    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'runner.zip')!r}); import {', '.join(modules)}"
-    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
 
 
 def test_a_full_disk_leaves_the_record_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,15 @@
 """What is looked at before a switch, as far as it is judged without a box."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpubox.remote import checks, checks_child
 from gpubox.remote.checks import memory_findings, shard_fault
 from gpubox.server import systemd
+from tests.unit import sent
 
 
 def test_the_environment_is_read_as_systemd_reads_it() -> None:
@@ -61,18 +61,16 @@ def test_a_renamed_flag_is_named() -> None:
     assert hints == ["--nsa-decode-backend is perhaps --dsa-decode-backend here"]
 
 
-def test_as_the_box_runs_it() -> None:
-    command = [sys.executable, "-I", "-c", Path(checks.__file__).read_text()]
-    done = subprocess.run(command, input='{"release": "/nowhere"}', capture_output=True, text=True)
+def test_as_the_box_runs_it(remote_python: str) -> None:
+    done = sent.run("checks", given={"release": "/nowhere"}, python=remote_python)
     assert (done.returncode, done.stdout) == (2, "")
     assert "cannot be looked at" in done.stderr
 
 
-def test_a_python_that_cannot_import_sglang_says_so() -> None:
+def test_a_python_that_cannot_import_sglang_says_so(remote_python: str) -> None:
     """This one has no SGLang."""
-    asked = json.dumps({"argv": [], "device": "cpu", "model": "/nowhere", "revision": None})
-    command = [sys.executable, "-c", Path(checks_child.__file__).read_text()]
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
+    asked: dict[str, Any] = {"argv": [], "device": "cpu", "model": "/nowhere", "revision": None}
+    done = sent.run("checks_child", given=asked, python=remote_python, flags=())
     (finding,) = json.loads(done.stdout)["findings"]
     assert finding["check"] == "imports"
     assert "ModuleNotFoundError" in finding["found"]

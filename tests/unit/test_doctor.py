@@ -14,13 +14,14 @@ from rich.console import Console
 from gpubox import inventory
 from gpubox.bench import record
 from gpubox.cli.doctor import command
-from gpubox.doctor import ask, bundle, cuinit, judge
+from gpubox.doctor import ask, bundle, judge
 from gpubox.doctor.check import Check, exit_code
 from gpubox.doctor.examine import Report
 from gpubox.doctor.look import Looks
 from gpubox.doctor.show import show
 from gpubox.facts.answers import Answer
 from gpubox.hosts import Box
+from gpubox.remote import cuinit
 from gpubox.rules.finding import Finding
 
 
@@ -131,7 +132,7 @@ def test_the_start_of_cuda_is_tried_again_in_another_process(
 ) -> None:
     count = f"import pathlib; p = pathlib.Path({str(tmp_path / 'n')!r}); n = int(p.read_text()) if p.exists() else 0; "
     monkeypatch.setattr(cuinit, "ONE", count + "p.write_text(str(n + 1)); print([999, 0][n - 1 if n else 1 // n])")
-    cuinit.main()
+    cuinit.main([])
     assert [row["code"] for row in json.loads(capsys.readouterr().out)["tries"]] == [None, 999, 0]
 
 

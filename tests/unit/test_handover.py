@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpubox.remote import checks, handover
+from gpubox.remote import checks, handover, proc
 from gpubox.remote.handover import LAUNCHER
 
 FLAGS = ["--model-path", "/m", "--port", "30000", "--sleep-on-idle"]
@@ -17,7 +17,7 @@ SESSION = "0::/user.slice/user-0.slice/session-3.scope\n"
 
 @pytest.fixture
 def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    monkeypatch.setattr(handover, "PROC", tmp_path)
+    monkeypatch.setattr(proc, "PROC", tmp_path)
 
     def add(pid: int, argv: list[str], parent: int = 1, group: str = SESSION) -> None:
         folder = tmp_path / str(pid)

@@ -1,5 +1,6 @@
 """The state machine of source patches: on hand-made shapes, and on the files of real releases."""
 
+import hashlib
 import json
 import py_compile
 import subprocess
@@ -13,6 +14,7 @@ from gpubox.remote import patch as onbox
 from gpubox.server import patches
 from gpubox.support import paths
 from gpubox.support.errors import GpuboxError
+from tests.unit import sent
 
 NAME = "flashinfer-cutlass-autotune"
 GATE = onbox.GATES[NAME]
@@ -239,21 +241,20 @@ def wheel(release: str) -> Path:
     return wheel(release)
 
 
-def run(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", Path(onbox.__file__).read_text(), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(package.parent)})
+def test_as_the_box_runs_it(package: Path, remote_python: str) -> None:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        path = {"PYTHONPATH": str(package.parent)}
+        return sent.run("patch", *words, python=remote_python, flags=(), environment=path)
 
-
-def test_as_the_box_runs_it(package: Path) -> None:
     (package / "__init__.py").write_text("raise SystemExit('must not be imported')")
-    done = run(package, "apply", NAME)
+    done = run("apply", NAME)
     assert (done.returncode, json.loads(done.stdout)[NAME]["state"]) == (0, "patched")
     runner(package).write_bytes(b"def should_run_flashinfer_autotune(): ...")
-    assert json.loads(run(package, "state", NAME).stdout)[NAME]["state"] == "unknown"
-    refused = run(package, "apply", NAME)
+    assert json.loads(run("state", NAME).stdout)[NAME]["state"] == "unknown"
+    refused = run("apply", NAME)
     assert refused.returncode == 1
     assert "nothing was changed" in refused.stderr
-    assert run(package, "apply", "other").returncode == 2
+    assert run("apply", "other").returncode == 2
 
 
 def test_unknown_names_are_refused_here() -> None:
@@ -261,6 +262,21 @@ def test_unknown_names_are_refused_here() -> None:
         patches.checked(["other"])
 
 
-def test_the_digest_follows_the_patches() -> None:
-    assert len({patches.digest([]), patches.digest([NAME])}) == 2
-    assert patches.digest([]) == patches.digest([])
+@pytest.mark.parametrize(
+    ("wanted", "digest"),
+    [
+        ([], "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ([NAME], "f820a199d9f1b208b0230f6f77673c37f350a4b113c8a3a5e2f2e1e881e316ff"),
+    ],
+)
+def test_an_upgrade_of_gpubox_builds_no_venv_anew(wanted: list[str], digest: str) -> None:
+    """The digests that boxes have: a patch gets a new revision only when what it writes changes."""
+    assert patches.digest(wanted) == digest
+
+
+def test_a_patch_that_writes_something_else_needs_a_new_revision() -> None:
+    written = hashlib.sha256(GATE.patched(GATED)).hexdigest()
+    assert (GATE.revision[:16], written) == (
+        "f820a199d9f1b208",
+        "300798348b45903816280e7e965a3bc015033c5d4c682046b1a8de38701ebf78",
+    )

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +14,7 @@ from typing_extensions import override
 
 from gpubox.remote import probe
 from gpubox.remote.probe import Arguments, Decision, Look, Progress, Unit, decide, judge_answer, long_prompt
+from tests.unit import sent
 
 RUNNING = Unit("active", "running", "success", 0, "0")
 ARGUMENTS = Arguments(
@@ -214,8 +213,9 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Path:
-    """A folder with a systemctl that prints `unit` and a journalctl that prints `journal`."""
+def box(tmp_path: Path, remote_python: str) -> Path:
+    """A folder with a systemctl that prints `unit` and a journalctl that prints `journal`, and its Python."""
+    (tmp_path / "python3").symlink_to(remote_python)
     for name, file in {"systemctl": "unit", "journalctl": "journal"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\ncat {tmp_path}/{file}\n")
         (tmp_path / name).chmod(0o755)
@@ -231,11 +231,9 @@ def unit(active: str, sub: str, result: str, box: Path) -> None:
 
 def run(arguments: dict[str, Any] | list[str], path: Path, proc: str = "/nowhere") -> tuple[int, list[dict[str, Any]]]:
     """As the box runs it; by default nobody can be seen to listen."""
-    script = Path(probe.__file__).read_text().replace('Path("/proc")', f"Path({proc!r})")
-    script = script.replace("POLL_S = 1.0", "POLL_S = 0.01")
-    command = [sys.executable, "-I", "-c", script]
+    changed = {"proc": ('Path("/proc")', f"Path({proc!r})"), "probe": ("POLL_S = 1.0", "POLL_S = 0.01")}
     environment = {"PATH": f"{path}:/usr/bin:/bin"}
-    done = subprocess.run(command, input=json.dumps(arguments), capture_output=True, text=True, env=environment)
+    done = sent.run("probe", given=arguments, python=f"{path}/python3", changed=changed, environment=environment)
     assert done.stderr == ""
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 

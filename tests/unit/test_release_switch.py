@@ -1,6 +1,5 @@
 """Switching releases on a box that is a folder, with a systemd that a test plays, and a run that is killed anywhere."""
 
-import json
 import re
 import subprocess
 import sys
@@ -14,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from gpubox.remote import switch
-from gpubox.remote.switch import Arguments, RefusedError, SystemdError
+from gpubox.remote import command, files, switch
+from gpubox.remote.command import CommandError
+from gpubox.remote.switch import Arguments, RefusedError
 from gpubox.server.release import HERE, Release
+from tests.unit import sent
 
 UNIT = "sglang.service"
 
@@ -88,7 +89,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     for name in ("units", "proc", "releases", "venvs"):
         (tmp_path / name).mkdir()
     systemd = Systemd(tmp_path)
-    monkeypatch.setattr("gpubox.remote.switch.subprocess.run", systemd)
+    monkeypatch.setattr("gpubox.remote.command.subprocess.run", systemd)
     return Box(tmp_path, systemd)
 
 
@@ -313,7 +314,7 @@ def test_orphans_of_the_unit_are_ended_and_no_others(box: Box, monkeypatch: pyte
 def test_a_systemd_that_fails_is_finished_by_the_next_run(box: Box) -> None:
     old, new = box.serve("old"), box.made("new")
     box.systemd.broken = "start"
-    with pytest.raises(SystemdError, match="no such luck"):
+    with pytest.raises(CommandError, match="no such luck"):
         box.do(switch.switch, new)
     box.systemd.broken = ""
     box.do(switch.switch, new)
@@ -346,8 +347,10 @@ def test_a_damaged_release_can_still_be_looked_at_and_put_back(box: Box, file: s
     assert [release["digest"] for release in box.state()["releases"]] == [one]
 
 
-SOURCE = Path(switch.__file__).read_text().splitlines()
-EFFECT = re.compile(r"rename|replace\(|write|unlink|symlink_to|rmtree|kill|mkdir|chmod|fsync|open\(|subprocess\.run")
+SOURCES = {str(m.__file__): Path(str(m.__file__)).read_text().splitlines() for m in (switch, files, command)}
+EFFECT = re.compile(
+    r"rename|replace\(|write|unlink|symlink_to|rmtree|kill|mkdir|chmod|touch|sync|open\(|subprocess\.run"
+)
 """Nothing can be half done between two of these."""
 
 
@@ -356,14 +359,15 @@ class Killed(BaseException):
 
 
 def killed_at(step: int, act: Callable[[], None]) -> bool:
-    """Run and be gone before the step-th line of switch.py that has an effect; False: it ended before that."""
+    """Run and be gone before the step-th line that has an effect; False: it ended before that."""
     left = step
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal left
-        if frame.f_code.co_filename != switch.__file__:
+        source = SOURCES.get(frame.f_code.co_filename)
+        if source is None:
             return None
-        if event == "line" and EFFECT.search(SOURCE[frame.f_lineno - 1]):
+        if event == "line" and EFFECT.search(source[frame.f_lineno - 1]):
             left -= 1
             if left < 0:
                 sys.settrace(None)
@@ -403,7 +407,7 @@ def test_a_run_killed_at_any_line_is_finished_by_the_next(
         for folder in ("units", "proc", "releases", "venvs"):
             (root / folder).mkdir(parents=True)
         box = Box(root, Systemd(root))
-        monkeypatch.setattr("gpubox.remote.switch.subprocess.run", box.systemd)
+        monkeypatch.setattr("gpubox.remote.command.subprocess.run", box.systemd)
         served = [box.serve("a"), box.serve("b")]
         new = box.made("new")
         more = killed_at(step, partial(ACTS[name], box, new))
@@ -437,8 +441,7 @@ def check_whole(box: Box, known: list[str]) -> None:
     assert {r["digest"] for r in box.state()["releases"]} <= set(known)
 
 
-def test_as_the_box_runs_it(tmp_path: Path) -> None:
-    command = [sys.executable, "-I", "-c", Path(switch.__file__).read_text()]
+def test_as_the_box_runs_it(tmp_path: Path, remote_python: str) -> None:
     arguments = {"unit": UNIT, "root": str(tmp_path)}
     for words, given, code in [
         (["switch"], {**arguments, "digest": "0" * 16}, 1),
@@ -446,6 +449,6 @@ def test_as_the_box_runs_it(tmp_path: Path) -> None:
         (["state"], {"root": "x"}, 2),
         ([], arguments, 2),
     ]:
-        done = subprocess.run([*command, *words], input=json.dumps(given), capture_output=True, text=True)
+        done = sent.run("switch", *words, given=given, python=remote_python)
         assert (done.returncode, done.stdout) == (code, "")
         assert done.stderr

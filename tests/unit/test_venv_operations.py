@@ -19,7 +19,8 @@ def texts(commands: Iterable[Any]) -> list[str]:
     """Commands as text, without the script that looks into a venv."""
     raw = [each.args[0] if isinstance(each, FunctionCommand) else each for each in commands]
     return [
-        re.sub(r"-c '.*' (?=/env (made|installed))", "-c SCRIPT ", each.get_raw_value(), flags=re.S) for each in raw
+        re.sub(r"-c '.*' \S+ venv_state (?=/env (made|installed))", "-c SCRIPT ", each.get_raw_value(), flags=re.S)
+        for each in raw
     ]
 
 

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from gpubox.remote import weights
 from gpubox.support import paths
+from tests.unit import sent
 
 HUB = "1.33.0"  # as in the practice machine's lock
 REPOSITORY, COMMIT = "maker/model", "a" * 40
@@ -178,13 +179,13 @@ class Box:
     def run(self, action: str, **more: Any) -> list[dict[str, Any]]:
         arguments = {"repository": REPOSITORY, "revision": COMMIT, "cache": str(self.cache), "pause_s": 0.01}
         environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-        script = Path(weights.__file__).read_text().replace("BEAT_S = 2.0", "BEAT_S = 0.001")
-        done = subprocess.run(
-            [self.python, "-I", "-c", script, action],
-            input=json.dumps({**arguments, "endpoint": self.hub.url, **more}),
-            capture_output=True,
-            text=True,
-            env={**environment, "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_XET": "1"},
+        done = sent.run(
+            "weights",
+            action,
+            given={**arguments, "endpoint": self.hub.url, **more},
+            python=self.python,
+            changed={"weights": ("BEAT_S = 2.0", "BEAT_S = 0.001")},
+            environment={**environment, "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_XET": "1"},
         )
         events = [json.loads(line) for line in done.stdout.splitlines()]
         assert events, done.stderr
@@ -324,6 +325,12 @@ def test_the_token_goes_to_the_hub_and_nowhere_else(box: Box, hub: Hub, tmp_path
     assert events[-1]["event"] == "complete"
     assert hub.tokens == {"Bearer hf_sekret"}
     assert "sekret" not in json.dumps(events)
+
+
+def test_looking_needs_no_library(remote_python: str, tmp_path: Path) -> None:
+    given = {"repository": REPOSITORY, "revision": COMMIT, "cache": str(tmp_path)}
+    done = sent.run("weights", "look", given=given, python=remote_python)
+    assert (done.returncode, json.loads(done.stdout)["event"]) == (1, "incomplete")
 
 
 def test_without_a_library_it_cannot_tell(box: Box) -> None:

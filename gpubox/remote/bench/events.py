@@ -1,5 +1,7 @@
 """What the runner says: one JSON object a line, on standard output and, for a cut connection, in a file."""
 
+from __future__ import annotations
+
 import json
 import os
 import select

@@ -1,12 +1,16 @@
 """What the numbers were measured on: packages, processor, memory, topology. No names and no serial numbers."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import os
 import platform
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
+
+from gpubox.remote import command
+from gpubox.remote.command import CommandError
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -42,7 +46,7 @@ def _cpu() -> str | None:
 def _topology() -> str | None:
     """`nvidia-smi topo -m` without its escape codes; None: no nvidia-smi, or it failed."""
     try:
-        done = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        said = command.output(["nvidia-smi", "topo", "-m"], 20)
+    except CommandError:
         return None
-    return _ESCAPES.sub("", done.stdout).strip() or None if done.returncode == 0 else None
+    return _ESCAPES.sub("", said).strip() or None

@@ -1,7 +1,10 @@
 """The sweep, on the box: describe, probe, warm up, measure every row, probe again."""
 
+from __future__ import annotations
+
 import contextlib
 import importlib
+import os
 import shlex
 import shutil
 import signal
@@ -10,19 +13,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote.bench import http, machine, probe, secrets
+from gpubox.remote import endpoint
+from gpubox.remote.arguments import parse
+from gpubox.remote.bench import machine, probe, secrets
 from gpubox.remote.bench.events import STOPPING, Events, Stop, check_interrupted, stop_on_signal
 from gpubox.remote.bench.nvml import Cards
 from gpubox.remote.bench.plan import Plan, Point, points, warm_up
 from gpubox.remote.bench.point import MODULE, measure
 from gpubox.remote.bench.server import CURRENT, Server, server_of, wait_until_ready
+from gpubox.remote.endpoint import NoAnswer
 
 FREE_MIB, ALMOST_NONE_MIB = 200, 5
 
 
-def main(given: dict[str, Any]) -> int:
-    """Runs the plan; every line on standard output is one event, the last one `end` with the verdict."""
-    plan = _with_key(Plan(**given))
+def main(words: list[str]) -> int:
+    """Runs the plan, which is the first line of standard input; the rest of it is a life line. It takes no words.
+
+    Every line on standard output is one event, the last one `end` with the verdict.
+    """
+    plan = _with_key(parse(Plan, _first_line()))
+    Path(plan.folder).mkdir(parents=True)
     for number in STOPPING:
         signal.signal(number, stop_on_signal)
     events = Events(Path(plan.folder))
@@ -52,7 +62,18 @@ def _with_key(plan: Plan) -> Plan:
     file = CURRENT / "api-key"
     if plan.unit is None or plan.api_key or not file.is_file():
         return plan
-    return replace(plan, api_key=file.read_text().strip())
+    return replace(plan, api_key=endpoint.read_key(str(file)))
+
+
+def _first_line() -> str:
+    """Byte by byte: what came after it must stay to be read (check_interrupted)."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            break
+        line += byte
+    return line.decode()
 
 
 def _check_disk(folder: Path, needed: int) -> None:
@@ -104,8 +125,8 @@ def _point(
 def _check_answers(plan: Plan, point: Point) -> None:
     """After failures: is the server still there? Of one elsewhere nothing else can be seen."""
     try:
-        http.get(f"{plan.url}/health", plan.api_key, 30)
-    except http.NoAnswer as error:
+        endpoint.get(f"{plan.url}/health", plan.api_key, 30)
+    except NoAnswer as error:
         raise Stop("failed", f"the server no longer answers: {error} (at {point.concurrency} clients)") from error
 
 
@@ -114,8 +135,8 @@ def _server_info(plan: Plan) -> dict[str, Any]:
     said = ""
     for path in ("/server_info", "/get_server_info"):
         try:
-            info = http.get(f"{plan.url}{path}", plan.api_key, 30)
-        except http.NoAnswer as error:
+            info = endpoint.get(f"{plan.url}{path}", plan.api_key, 30)
+        except NoAnswer as error:
             said = str(error)
             continue
         if isinstance(info, dict) and "tokenizer_path" in info:
@@ -131,8 +152,8 @@ def _typed(info: dict[str, Any]) -> dict[str, Any]:
 
 def _model(plan: Plan) -> str:
     try:
-        return str(http.get(f"{plan.url}/v1/models", plan.api_key)["data"][0]["id"])
-    except (http.NoAnswer, LookupError, TypeError) as error:
+        return str(endpoint.get(f"{plan.url}/v1/models", plan.api_key)["data"][0]["id"])
+    except (NoAnswer, LookupError, TypeError) as error:
         raise Stop("cannot tell", f"{plan.url}/v1/models: {error}") from error
 
 

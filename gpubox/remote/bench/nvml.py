@@ -1,13 +1,15 @@
 """Read the cards through NVML while a row is measured (nvidia-ml-py, which SGLang brings)."""
 
+from __future__ import annotations
+
 import contextlib
 import importlib
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 INTERVAL_S = 0.5
-Reading = dict[str, float | None]
+Reading = dict[str, Optional[float]]
 
 
 class Cards:

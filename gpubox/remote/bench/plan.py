@@ -1,5 +1,7 @@
 """What the runner is asked to do."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 

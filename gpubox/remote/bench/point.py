@@ -1,5 +1,7 @@
 """Measure one row with SGLang's own bench_serving, in a fork, so that its slow imports are paid once."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -14,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gpubox.remote import files
 from gpubox.remote.bench import probe
 from gpubox.remote.bench.events import STOPPING, check_interrupted
 from gpubox.remote.bench.nvml import Cards
@@ -180,9 +183,8 @@ def _result(raw: Path) -> dict[str, Any] | None:
         result: dict[str, Any] = json.loads(raw.read_text().splitlines()[-1])
     except (OSError, ValueError, IndexError):
         return None
-    slim = raw.with_suffix(".part")
-    slim.write_text(json.dumps({key: value for key, value in result.items() if key not in _BULKY}) + "\n")
-    slim.replace(raw)
+    slim = {key: value for key, value in result.items() if key not in _BULKY}
+    files.write(raw, f"{json.dumps(slim)}\n".encode())
     return result
 
 

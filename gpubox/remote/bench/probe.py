@@ -1,9 +1,12 @@
 """Is the answer right? And when a row stands still: does the server hang, or is it only slow?"""
 
+from __future__ import annotations
+
 from typing import Any
 
-from gpubox.remote.bench import http
+from gpubox.remote import endpoint
 from gpubox.remote.bench.plan import Plan
+from gpubox.remote.endpoint import NoAnswer
 from gpubox.remote.probe import judge_answer
 
 RANDOM_WEIGHTS = "dummy"
@@ -23,10 +26,10 @@ def ask(plan: Plan, model: str, random_weights: bool) -> dict[str, Any]:
         "logprobs": True,
     }
     try:
-        reply = http.post(f"{plan.url}/v1/chat/completions", body, plan.api_key)
+        reply = endpoint.post(f"{plan.url}/v1/chat/completions", body, plan.api_key)
         text = _text(reply)
         return {"text": text, "problem": None if random_weights else judge_answer(reply, plan.answer)}
-    except http.NoAnswer as error:
+    except NoAnswer as error:
         return {"text": None, "problem": f"no answer: {error}"}
     except (LookupError, TypeError, AttributeError) as error:
         return {"text": None, "problem": f"not a chat completion: {error!r}"}
@@ -36,12 +39,12 @@ def diagnose(plan: Plan) -> str:
     """Why nothing finished: asks for a few streamed tokens and looks whether any arrive. Takes 30 s at most."""
     silence_s = min(SILENCE_S, plan.patience_s)
     body = {"text": "hello", "sampling_params": {"max_new_tokens": 4, "temperature": 0}, "stream": True}
-    pieces = http.bytes_within(f"{plan.url}/generate", body, plan.api_key, silence_s)
+    pieces = endpoint.bytes_within(f"{plan.url}/generate", body, plan.api_key, silence_s)
     if pieces:
         return "the server streams, but too slowly"
     try:
-        http.get(f"{plan.url}/health", plan.api_key, silence_s)
-    except http.NoAnswer as error:
+        endpoint.get(f"{plan.url}/health", plan.api_key, silence_s)
+    except NoAnswer as error:
         return f"the server hangs: no token came for {silence_s:.0f} s, and /health: {error}"
     return f"the server hangs: no token came for {silence_s:.0f} s, though /health answers"
 

@@ -1,5 +1,7 @@
 """A row of a record out of one result of SGLang's bench_serving, whose keys differ a little from release to release."""
 
+from __future__ import annotations
+
 from math import isfinite
 from typing import Any
 
@@ -48,4 +50,4 @@ def _status(prompts: Any, completed: Any, errors: list[Any]) -> dict[str, str | 
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

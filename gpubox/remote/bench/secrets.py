@@ -1,5 +1,7 @@
 """Keep secrets out of records: of an environment only what bears on serving is kept, and keys are masked."""
 
+from __future__ import annotations
+
 import re
 from typing import Any
 
@@ -24,7 +26,7 @@ def environment(variables: dict[str, str]) -> dict[str, str]:
 def argv(words: list[str]) -> list[str]:
     """The command line with the values of key flags masked, in both forms `--x value` and `--x=value`."""
     masked: list[str] = []
-    for before, word in zip(["", *words], words, strict=False):
+    for before, word in zip(["", *words], words):
         name, equals, _ = word.partition("=")
         if _SECRET_FLAG.match(before):
             masked.append(MASK)
@@ -48,5 +50,5 @@ def lines(texts: list[str]) -> list[str]:
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list):
-        return len(value) <= 64 and all(isinstance(item, str | int | float) for item in value)
-    return value is None or isinstance(value, str | bool | int | float)
+        return len(value) <= 64 and all(isinstance(item, (str, int, float)) for item in value)
+    return value is None or isinstance(value, (str, bool, int, float))

@@ -1,5 +1,7 @@
 """The server under test behind one small interface: a systemd service, our own child, or something elsewhere."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import signal
@@ -8,9 +10,12 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from gpubox.remote.bench import http, secrets
+from gpubox.remote import command, endpoint, proc
+from gpubox.remote.bench import secrets
 from gpubox.remote.bench.events import Stop, check_interrupted
 from gpubox.remote.bench.plan import Plan
+from gpubox.remote.command import CommandError
+from gpubox.remote.endpoint import NoAnswer
 
 CURRENT = Path("/var/lib/gpubox/current")
 """Link to the release that gpubox's own service runs from."""
@@ -46,9 +51,9 @@ def wait_until_ready(plan: Plan, server: Server) -> float:
     while True:
         check_interrupted()
         try:
-            http.get(f"{plan.url}/health", plan.api_key, 5)
+            endpoint.get(f"{plan.url}/health", plan.api_key, 5)
             return round(time.monotonic() - began, 1)
-        except http.NoAnswer as error:
+        except NoAnswer as error:
             said = error
         if problem := server.problem():
             raise Stop("failed", f"{problem} before it answered")
@@ -113,16 +118,20 @@ class Service:
 
     def log(self) -> list[str]:
         """The end of the unit's journal."""
-        command = ["journalctl", "--unit", self._unit, "--lines=20", "--output=cat", "--no-pager"]
-        return secrets.lines(_output(command).splitlines())
+        words = ["journalctl", "--unit", self._unit, "--lines=20", "--output=cat", "--no-pager"]
+        try:
+            return secrets.lines(command.output(words).splitlines())
+        except CommandError as error:
+            raise Stop("cannot tell", str(error)) from error
 
     def stop(self) -> None:
         """Nothing: it goes on serving."""
 
     def _show(self) -> dict[str, str]:
-        keys = "--property=ActiveState,Result,MainPID,NRestarts"
-        found = _output(["systemctl", "show", self._unit, "--no-pager", keys])
-        return dict(line.split("=", 1) for line in found.splitlines() if "=" in line)
+        try:
+            return command.properties(self._unit, "ActiveState", "Result", "MainPID", "NRestarts")
+        except CommandError as error:
+            raise Stop("cannot tell", str(error)) from error
 
 
 class Elsewhere:
@@ -144,21 +153,7 @@ class Elsewhere:
         """Nothing: it is not ours."""
 
 
-def _of_process(pid: int, command: list[str]) -> dict[str, Any]:
-    try:
-        argv = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
-        environ = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        argv, environ = [], []
-    variables = dict(entry.split("=", 1) for entry in environ if "=" in entry)
-    return {"argv": secrets.argv(command or argv), "environment": secrets.environment(variables)}
-
-
-def _output(command: list[str]) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Stop("cannot tell", f"{command[0]}: {error}") from error
-    if done.returncode != 0:
-        raise Stop("cannot tell", f"{command[0]} exit code {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
+def _of_process(pid: int, started: list[str]) -> dict[str, Any]:
+    process = proc.process(pid)
+    variables = secrets.environment(proc.variables(process))
+    return {"argv": secrets.argv(started or proc.words(process)), "environment": variables}

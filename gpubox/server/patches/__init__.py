@@ -1,17 +1,17 @@
-"""Source patches of the installed SGLang, applied on the box by `onbox.py` with the venv's own python."""
+"""Source patches of the installed SGLang, applied on the box by gpubox.remote.patch with the venv's own python."""
 
 import hashlib
-from pathlib import Path
 
-from pyinfra.api import QuoteString, StringCommand
+from pyinfra.api import StringCommand
 
-from gpubox.remote import patch as onbox
+from gpubox.remote import patch
+from gpubox.support import payload
 from gpubox.support.errors import GpuboxError
 
 
 def names() -> list[str]:
     """All patches, as a stack's `patches` names them."""
-    return sorted(onbox.GATES)
+    return sorted(patch.GATES)
 
 
 def checked(wanted: list[str]) -> list[str]:
@@ -23,15 +23,12 @@ def checked(wanted: list[str]) -> list[str]:
 
 def command(action: str, venv: str, wanted: list[str]) -> StringCommand:
     """The shell command that does `action` (state, apply or revert) in the venv; nothing is left on the box."""
-    python = f"{venv}/bin/python"
-    arguments = [QuoteString(name) for name in checked(wanted)]
-    return StringCommand(QuoteString(python), "-I", "-c", QuoteString(_script()), action, *arguments)
+    return StringCommand(payload.shell("patch", action, *checked(wanted), python=f"{venv}/bin/python"))
 
 
 def digest(wanted: list[str]) -> str:
-    """SHA-256 over the names and the code that applies them: part of the name of a venv that is never edited later."""
-    return hashlib.sha256("\n".join([*sorted(checked(wanted)), _script() if wanted else ""]).encode()).hexdigest()
-
-
-def _script() -> str:
-    return Path(onbox.__file__).read_text()
+    """Of what the patches make of a file: part of the name of a venv that is never edited later."""
+    revisions = [patch.GATES[name].revision for name in sorted(checked(wanted))]
+    if len(revisions) == 1:
+        return revisions[0]
+    return hashlib.sha256("\n".join(revisions).encode()).hexdigest()

@@ -1,8 +1,10 @@
-"""Start CUDA as a program does, up to three times, and print how each ended. One file, standard library.
+"""Start CUDA as a program does, up to three times, and print how each ended.
 
 nvidia-smi may be fine where this fails (ollama/ollama#11593), or fail now and then where this does not (#17069 there).
 Prints {"tries": [{"code": 0, "s": 0.4}]}: what cuInit gave, null where it ended otherwise, and the seconds it took.
 """
+
+from __future__ import annotations
 
 import json
 import subprocess
@@ -13,7 +15,7 @@ TRIES, LIMIT_S = 3, 60
 ONE = "import ctypes; print(ctypes.CDLL('libcuda.so.1').cuInit(0))"
 
 
-def main() -> int:
+def main(words: list[str]) -> int:
     """Stop at the first that is good. Each is a process of its own: a failure sticks to a process."""
     tries: list[dict[str, float | int | None]] = []
     while len(tries) < TRIES and not (tries and tries[-1]["code"] == 0):
@@ -30,7 +32,3 @@ def _once() -> dict[str, float | int | None]:
     except subprocess.TimeoutExpired:
         code = None
     return {"code": code, "s": round(time.monotonic() - began, 1)}
-
-
-if __name__ == "__main__":
-    sys.exit(main())
