@@ -4,7 +4,7 @@ from gpubox.doctor.check import Check, compared
 from gpubox.doctor.look import Looks
 from gpubox.facts.hypervisor import HypervisorState
 from gpubox.hosts import Box, Hypervisor
-from gpubox.hypervisor import nodes
+from gpubox.hypervisor import last_words, nodes
 
 
 def check(above: Hypervisor, box: Box, looks: Looks, deploy: str) -> Check:
@@ -15,7 +15,11 @@ def check(above: Hypervisor, box: Box, looks: Looks, deploy: str) -> Check:
         cure = f"install or load the NVIDIA driver on {above.name}"
         return Check(box.name, "hypervisor", "fail", f"{above.name}: no driver is loaded", "one", cure)
     wrong = [f"{above.name}: {line}" for line in nodes.wrong(nodes.needed(state.proc_devices, minors), state.nodes)]
-    if state.state != "running":
+    if state.state == "stopped":
+        reason = last_words.why(state.last_words)
+        wrong.append(f"the container is stopped: {reason}" if reason else "the container is stopped")
+        deploy = f"{deploy} (it starts the container)"
+    elif state.state != "running":
         wrong.append(f"the container is {state.state}")
     wrong += [f"the container may not open {path}" for path in sorted(state.inside.denied) if "caps" not in path]
     right = f"{above.name}: driver {state.driver}, {len(minors)} cards, the container may open them"

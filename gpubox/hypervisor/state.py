@@ -62,6 +62,8 @@ class PassthroughState:
     """Root here may raise a process' limits; not so on a hypervisor that is itself a container without that right."""
     pve_container: tuple[int, ...]
     """Version of Proxmox' package pve-container; empty: not Proxmox."""
+    last_words: str = ""
+    """Of a container that is down: the last lines of its first process and of the hypervisor about it."""
 
 
 @dataclass(frozen=True)

@@ -74,3 +74,36 @@ def test_a_python_that_cannot_import_sglang_says_so(remote_python: str) -> None:
     (finding,) = json.loads(done.stdout)["findings"]
     assert finding["check"] == "imports"
     assert "ModuleNotFoundError" in finding["found"]
+
+
+TOOLS = ("gcc", "g++", "ninja")
+REFUSES = "#!/bin/sh\necho 'line.c:1:10: fatal error: Python.h: No such file or directory' >&2\nexit 1\n"
+
+
+@pytest.mark.parametrize(
+    ("tools", "device", "said"),
+    [
+        (dict.fromkeys(TOOLS, "#!/bin/sh\n"), "cpu", []),
+        ({"gcc": "#!/bin/sh\n", "g++": "#!/bin/sh\n"}, "cpu", ["ninja is not in the unit's PATH"]),
+        ({"ninja": "#!/bin/sh\n"}, "cpu", ["gcc is not in the unit's PATH", "g++ is not in the unit's PATH"]),
+        ({**dict.fromkeys(TOOLS, "#!/bin/sh\n"), "gcc": REFUSES}, "cpu", ["Python.h: No such file"]),
+        (dict.fromkeys(TOOLS, "#!/bin/sh\n"), "cuda", ["nvcc is not in the unit's PATH"]),
+    ],
+)
+@pytest.mark.pain("P100")
+def test_what_compiles_kernels_is_tried_in_the_units_environment(
+    tools: dict[str, str], device: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in tools.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    for name in ("CC", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    findings: list[dict[str, str]] = []
+    checks_child.compilers(findings, device)
+    assert [one["check"] for one in findings] == ["compilers"] * len(said)
+    for one, words in zip(findings, said, strict=True):
+        assert words in one["found"]
+        assert one["todo"]
