@@ -9,6 +9,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+_PAST_PROXIES = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""A login's environment may name a proxy, which would answer for the server (sgl-project/sglang#9814)."""
+
 
 class NoAnswer(Exception):  # noqa: N818 - says what happened
     """The server gave no usable answer; the text says what it did instead."""
@@ -35,7 +38,7 @@ def bytes_within(url: str, body: dict[str, Any], key: str | None, seconds: float
     """How many pieces of a streamed answer arrive before the server falls silent for `seconds`, at most 3."""
     pieces = 0
     try:
-        with urllib.request.urlopen(_request(url, body, key), timeout=seconds) as reply:  # noqa: S310 - the user's own URL
+        with _PAST_PROXIES.open(_request(url, body, key), timeout=seconds) as reply:
             while pieces < 3 and (line := reply.readline()):
                 pieces += line.startswith(b"data:")
     except (OSError, http.client.HTTPException):
@@ -58,7 +61,7 @@ def _request(url: str, body: dict[str, Any] | None, key: str | None) -> urllib.r
 
 def _ask(request: urllib.request.Request, timeout_s: float) -> Any:
     try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as reply:  # noqa: S310 - the user's own URL
+        with _PAST_PROXIES.open(request, timeout=timeout_s) as reply:
             text = reply.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         said = error.read(300).decode(errors="replace").strip()

@@ -26,10 +26,11 @@ def main(words: list[str]) -> int:
     ended = threading.Event()
     threading.Thread(target=_wait_for_the_end, args=(ended,), daemon=True).start()
     seen: list[tuple[float, bool]] = []
-    while not ended.is_set():
+    while True:
         good = any(_answers(one) for one in releases)
         seen.append((time.monotonic(), good))
-        ended.wait(PAUSE_S)
+        if ended.wait(PAUSE_S):
+            break
     print(json.dumps(summary(seen)), flush=True)
     return 0
 

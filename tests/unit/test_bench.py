@@ -43,6 +43,10 @@ def port() -> int:
 
 @pytest.fixture
 def python(tmp_path: Path) -> str:
+    return standing_in(tmp_path, sys.executable)
+
+
+def standing_in(tmp_path: Path, python: str) -> str:
     """A Python that has the stand-in client, and takes the misbehaving server for sglang.launch_server."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sglang").symlink_to(CASES / "standin" / "sglang")
@@ -50,7 +54,7 @@ def python(tmp_path: Path) -> str:
     launch.write_text(
         f"#!/bin/sh\nexport PYTHONPATH={tmp_path}/site PYTHONDONTWRITEBYTECODE=1\n"
         f'if [ "$2" = sglang.launch_server ]; then shift 2; exec {sys.executable} {CASES}/server.py "$2" "$4" $6; fi\n'
-        f'exec {sys.executable} "$@"\n'
+        f'exec {python} "$@"\n'
     )
     launch.chmod(0o755)
     return str(launch)
@@ -64,8 +68,8 @@ def bench(python: str, port: int, mode: str, runs: Path, *more: str) -> tuple[Re
     return result, records.load(folder / "record.json")
 
 
-def test_a_good_server_gives_a_whole_record(python: str, port: int, tmp_path: Path) -> None:
-    result, record = bench(python, port, "good", tmp_path / "runs")
+def test_a_good_server_gives_a_whole_record(remote_python: str, port: int, tmp_path: Path) -> None:
+    result, record = bench(standing_in(tmp_path, remote_python), port, "good", tmp_path / "runs")
     assert (result.exit_code, record.verdict, record.problem) == (0, "complete", None)
     assert [(row.concurrency, row.repeat, row.prompts, row.completed) for row in record.rows] == [
         (1, 1, 2, 2),
