@@ -1,4 +1,4 @@
-"""Cards that break, a kernel log that says so, and a container that stopped by itself: what the doctor makes of them."""
+"""Cards that break, a kernel log that says so, a container that stopped by itself: what the doctor makes of them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
