@@ -7,19 +7,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 
 # what systemd and the kernel say last when a machine is shut down; a boot without it ended by itself
 _SHUTDOWN = (
     "Journal stopped|systemd-shutdown|Shutting down\\.|reboot: |Power down|System is (rebooting|powering|halting)|"
     "Reached target .*([Rr]eboot|[Pp]ower-?[Oo]ff|[Ss]hutdown|[Hh]alt|[Ff]inal|[Kk]exec)"
 )
-QUESTION = f"""[ -d /var/log/journal ] || {{ echo 'no journal of earlier boots'; exit 1; }}
+_LAST = r"s/^(reboot|shutdown) [^T]*[^0-9T]([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:+-]+).*/last \1 \2/p"
+"""Without a journal of earlier boots, the login records say when the machine started and was shut down."""
+QUESTION = f"""[ -d /var/log/journal ] || {{
+last -x --time-format iso reboot shutdown | sed -nE '{_LAST}' | head -n 12; exit 0; }}
 for b in -1 -2 -3 -4; do
 t=$(journalctl -b $b -q --no-pager -o short-unix -n 40) || continue; [ -n "$t" ] || continue
 e=reset; printf '%s\\n' "$t" | grep -qE '{_SHUTDOWN}' && e=clean
 s=$(journalctl -b $b -q --no-pager -o short-unix -n 1 -u sglang.service | cut -d' ' -f1)
 echo "$b $(printf '%s\\n' "$t" | tail -n1 | cut -d' ' -f1) $e ${{s:--}}"; done; exit 0"""
-"""Shell text that prints what `parse` reads; exit code 1: earlier boots left no journal."""
+"""Shell text that prints what `parse` reads."""
 SERVING_S = 600.0
 """A server that said something so long before the end was serving; when idle it says little."""
 CURE = (
@@ -43,14 +47,29 @@ class Boot:
 
 
 def parse(text: str) -> list[Boot]:
-    """From lines `NUMBER END clean|reset SERVED`; a line of another form is left out."""
-    found = []
+    """From lines `NUMBER END clean|reset SERVED`, or `last reboot|shutdown TIME`; others are left out."""
+    found = _from_logins(text)
     for line in text.splitlines():
         match = re.fullmatch(r"(-\d+) (\d+(?:\.\d+)?) (clean|reset) (-|\d+(?:\.\d+)?)", line.strip())
         if match is None:
             continue
         served = None if match[4] == "-" else float(match[4])
         found.append(Boot(int(match[1]), float(match[2]), match[3] == "clean", served))
+    return found
+
+
+def _from_logins(text: str) -> list[Boot]:
+    """Newest first: a start that no shutdown stands before, in time, ended the boot before it without one."""
+    rows = re.findall(r"^last (reboot|shutdown) (\S+)$", text, re.M)
+    found: list[Boot] = []
+    for (kind, when), (before, _) in pairwise(rows):
+        if kind != "reboot":
+            continue
+        try:
+            started = datetime.fromisoformat(when).timestamp()
+        except ValueError:
+            continue
+        found.append(Boot(-1 - len(found), started, before == "shutdown", None))
     return found
 
 

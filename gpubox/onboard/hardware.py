@@ -54,7 +54,8 @@ def of_cards(host: str, machine: str, seen: Gpus) -> Iterator[Finding]:
         yield _finding("secure-boot", "warning", host, f"{machine}: {refused}", "a module that the firmware lets in")
     for event in kernel_log.worst(seen.kernel_log.events):
         severity: Severity = "error" if event.status == "fail" and _matters(event, seen) else "warning"
-        yield _finding("kernel-log", severity, host, f"{machine}: {event.found}", "", event.cure)
+        found = f"{machine}: {event.found}{_temperature(event, seen)}"
+        yield _finding("kernel-log", severity, host, found, "", event.cure)
 
 
 def _silent_cards(host: str, seen: Gpus) -> Iterator[Finding]:
@@ -77,6 +78,12 @@ def _broken(host: str, card: BrokenCard, seen: Gpus) -> Finding:
     bus_says = "; its PCI configuration reads ffffffff" if gone else ""
     found = f"{card.label} is broken: {told.found} ({told.cause}){bus_says}; its other values are not known"
     return _finding("card-broken", "error", host, found, "a card that answers", told.cure)
+
+
+def _temperature(event: kernel_log.Event, seen: Gpus) -> str:
+    """Heat is a usual cause, and the card's maker asks for it."""
+    degrees = next((card.temperature_c for card in seen.cards if card.pci == event.pci), None)
+    return "" if degrees is None or not event.pci else f" (the card is at {degrees:.0f} °C now)"
 
 
 def _matters(event: kernel_log.Event, seen: Gpus) -> bool:

@@ -1,4 +1,4 @@
-"""What nvidia-smi, the kernel, apt and DKMS print, as a page for people; made from the tables that the program reads."""
+"""What nvidia-smi, the kernel, apt and DKMS print, as a page for people; made from the program's own tables."""
 
 from collections.abc import Iterable
 

@@ -107,3 +107,35 @@ def test_what_compiles_kernels_is_tried_in_the_units_environment(
     for one, words in zip(findings, said, strict=True):
         assert words in one["found"]
         assert one["todo"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["0, GPU-a, 97887, 97251", "1, GPU-b, 97887, 97251"], []),
+        (["0, GPU-a, 97887, 97251", "1, [GPU is lost], [GPU is lost], [GPU is lost]"], ["card 1 is broken"]),
+        (
+            ["0, GPU-a, 97887, 97251", "[Unknown Error], [Unknown Error], [Unknown Error], [Unknown Error]"],
+            ["card 1 is broken: nvidia-smi says [Unknown Error]"],
+        ),
+        (["0, GPU-a, [N/A], [N/A]", "1, GPU-b, [N/A], [N/A]"], []),
+        (
+            ["Unable to determine the device handle for GPU0000:07:00.0: Unknown Error", "0, GPU-a, 97887, 97251"],
+            ["card 1 is not on this box"],
+        ),
+    ],
+)
+@pytest.mark.pain("P92", "P101")
+def test_broken_and_unified_cards_before_a_switch(
+    rows: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def output(words: list[str], limit_s: float) -> str:
+        return "\n".join(rows) if words[1].startswith("--query-gpu") else ""
+
+    monkeypatch.setattr("gpubox.remote.checks.command.output", output)
+    monkeypatch.setattr("gpubox.remote.checks._pids", lambda arguments: set())
+    asked = checks.Arguments("/r", "sglang.service", 30000, "cuda", "13.1", "/m")
+    found = checks._cards(asked, {"arguments": {"tp_size": 2}}, {})
+    assert len(found) == len(said)
+    for one, words in zip(found, said, strict=True):
+        assert words in one.found

@@ -82,6 +82,7 @@ def test_no_restart_is_a_cure_while_a_card_waits_for_a_reboot() -> None:
 def test_an_old_line_of_a_card_that_answers_again_is_a_warning(box: Box) -> None:
     found = hardware.checks(box, [("pve01", seen("rtx-pro-6000-x8", LOST))], container=True)
     assert told(found)["cards.kernel-log"] == "warn"
+    assert "at 31 °C now" in found[0].found
 
 
 @pytest.mark.pain("P93")

@@ -1,5 +1,8 @@
 """How a machine's last boots ended, beside what served then."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from gpubox.hypervisor import boots
@@ -37,6 +40,27 @@ def test_each_such_end_has_its_time_and_the_servers_last_line() -> None:
         "pve01 stopped at 2025-11-29 15:00:00 UTC without a shutdown; the model server's last line is 3 s before it",
         "pve01 stopped at 2025-11-19 05:00:00 UTC without a shutdown; no model server said anything shortly before",
     ]
+
+
+@pytest.mark.pain("P93")
+def test_login_records_where_there_is_no_journal(tmp_path: Path) -> None:
+    """As `last -x --time-format iso` prints them: the second boot ended in a crash, the first was shut down."""
+    printed = (
+        "reboot   system boot  6.8.12-4-pve     2025-11-29T15:00:00+00:00   still running\n"
+        "reboot   system boot  6.8.12-4-pve     2025-11-28T10:00:00+00:00 - crash\n"
+        "shutdown system down  6.8.12-4-pve     2025-11-28T09:50:00+00:00 - 2025-11-28T10:00:00+00:00  (00:10)\n"
+        "reboot   system boot  6.8.12-4-pve     2025-11-01T10:00:00+00:00 - 2025-11-28T09:50:00+00:00 (26+23:50)\n"
+        "\nwtmp begins 2025-11-01T10:00:00+00:00\n"
+    )
+    (tmp_path / "last").write_text(f"#!/bin/sh\ncat <<'END'\n{printed}END\n")
+    (tmp_path / "last").chmod(0o755)
+    asked = boots.QUESTION.replace("/var/log/journal", str(tmp_path / "nowhere"))
+    path = f"{tmp_path}:/usr/bin:/bin"
+    done = subprocess.run(["/bin/sh", "-c", asked], env={"PATH": path}, capture_output=True, text=True, check=True)
+    ended = boots.parse(done.stdout)
+    assert [boot.clean for boot in ended] == [False, True]
+    near = boots.parse(boot(-1, ended[0].end - 60, "reset", ended[0].end - 70))
+    assert boots.while_serving(ended, near)
 
 
 @pytest.mark.parametrize("line", ["", "no journal of earlier boots", "-1 x clean -", "1 1.0 clean -", "-1 1.0 odd -"])
