@@ -12,7 +12,7 @@ from gpubox.hosts import Box
 from gpubox.operations.files import owned_files
 from gpubox.operations.model import made, present
 from gpubox.operations.weights import fetched
-from gpubox.remote.weights import Arguments
+from gpubox.remote.weights_cache import Arguments
 from gpubox.server.release import venv_path
 from gpubox.server.service import TOKEN_PATH, recipe_of, venv_of, weights_of
 from gpubox.support import secret_files

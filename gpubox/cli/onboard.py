@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from gpubox import inventory, rules
 from gpubox.hosts import Box
-from gpubox.onboard import adoption, card, files, probe, secrets
+from gpubox.onboard import adoption, card, files, probe, secrets, several
 from gpubox.onboard.adoption import Adopted
 from gpubox.onboard.findings import findings, silent, source
 from gpubox.onboard.login import login
@@ -37,6 +37,7 @@ _FILE = click.Path(exists=True, dir_okay=False, resolve_path=True)
 @click.option("--known-hosts", type=click.Path(dir_okay=False, resolve_path=True), help="Default: ~/.ssh/known_hosts.")
 @click.option("--profile", help="What to serve. Asked; default: the first that fits.")
 @click.option("--adopt/--no-adopt", default=None, help="Make a running server a profile. Asked; default: yes.")
+@click.option("--server", type=int, metavar="PID", help="Which of several running servers to adopt.")
 @click.option("--profile-name", help="Name of the adopted profile. Default: the box's.")
 @click.option("--stack", help="Move an adopted server to this stack. Default: one of its own release.")
 @click.option("--api-key-file", type=_FILE, help="File with the key that the server's clients must give.")
@@ -111,12 +112,7 @@ def _adopted(looked: Looked, given: dict[str, Any], there: Box | None, console: 
         raise GpuboxError(
             found, "a box that it does not have, to adopt its server", "take its entry out, or --no-adopt"
         )
-    if len(looked.box.by_hand) > 1:
-        shown = "; ".join(f"{one.pid}: {' '.join(one.argv[:8])}" for one in looked.box.by_hand)
-        raise GpuboxError(
-            f"{len(looked.box.by_hand)} model servers run there: {shown}", "one", "--no-adopt, or stop one"
-        )
-    server = looked.box.by_hand[0]
+    server = several.chosen(looked.box.by_hand, given["server"])
     if given["adopt"] is None and _asks(given):
         question = f"Make the server that runs there (process {server.pid}) a profile?"
         if not click.confirm(question, default=True):
@@ -161,7 +157,7 @@ def _write(
         return []
     target = looked.target
     if adopted and (adopted.api_key or adopted.hub_token):
-        pid, here = looked.box.by_hand[0].pid, target.login
+        here, pid = target.login, adopted.pid
         wanted = [*secrets.fetch(here.address, here.connection, target.name, pid, adopted.hub_token), *wanted]
     before = {change.path: change.before for change in wanted}
     for change in wanted:

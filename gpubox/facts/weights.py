@@ -8,7 +8,7 @@ from typing import Any
 from pyinfra.api import FactBase, QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.remote.weights import Arguments
+from gpubox.remote.weights_cache import Arguments
 from gpubox.support import payload
 from gpubox.support.errors import CannotTellError
 

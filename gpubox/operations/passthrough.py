@@ -12,7 +12,7 @@ from pyinfra.api.host import Host
 from pyinfra.api.state import State
 from pyinfra.context import ctx_state, host
 
-from gpubox.hypervisor import incus, last_words, nodes
+from gpubox.hypervisor import incus, last_words, nodes, proxmox_config
 from gpubox.hypervisor.cards import Card, Wanted, choose, refuse_shared
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
@@ -100,6 +100,9 @@ def _configure(box: Kind, found: PassthroughState, given: Gift) -> list[StringCo
         changes = incus.changes(box.container, old, given.cards, given.caps, every)
         return [_words(words) for words in changes]
     text = new_text(box, found, given)
+    if box.name == "proxmox":
+        for line in proxmox_config.changed_lines(old, text):
+            _say(f"{box.config_path}: {line}")
     return [_replace(box, old, text)] if text != old else []
 
 

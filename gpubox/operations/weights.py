@@ -8,7 +8,7 @@ from pyinfra import host
 from gpubox.facts.weights import command
 from gpubox.operations import Commands, operation
 from gpubox.operations.progress import shown
-from gpubox.remote.weights import Arguments
+from gpubox.remote.weights_cache import Arguments
 
 
 @operation()
@@ -17,7 +17,7 @@ def fetched(venv: str, arguments: Arguments, look: Callable[[], dict[str, Any]])
     Fetch what is missing of the pinned revision, with progress; what is half there is continued.
 
     + venv: path of a venv with huggingface_hub
-    + arguments: what, and where to (gpubox.remote.weights.Arguments)
+    + arguments: what, and where to (gpubox.remote.weights_cache.Arguments)
     + look: gives the event of the fact `Weights`
     """
     event = look()

@@ -5,10 +5,6 @@ Runs with the venv's own python, whose huggingface_hub does the transfer; its wo
 the end `complete` (with `path` and `revision`), `incomplete` (with `lacks`) or `failed` (with `cause` and `todo`);
 `text` makes them lines for people.
 Exit codes: 0 complete, 1 not complete, 2 could not tell (wrong arguments, no huggingface_hub).
-
-Complete: every file of the pinned revision lies there with the size that the hub gives, every shard that the index
-names is among them, and no `.incomplete` is left of them. The hub's own `hf download` can end well without that
-(huggingface_hub#4223).
 """
 
 from __future__ import annotations
@@ -21,43 +17,16 @@ import shutil
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote import files
+from gpubox.remote import weights_cache as cache
 from gpubox.remote.arguments import parse
+from gpubox.remote.weights_cache import Arguments, Manifest
 
 COMPLETE, NOT_COMPLETE, CANNOT_TELL = 0, 1, 2
 BEAT_S = 2.0
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """What to have, and where."""
-
-    repository: str
-    """As `organisation/name`."""
-    revision: str
-    """Commit, tag or branch; a commit stays what it is."""
-    cache: str = ""
-    """Folder of the hub's cache; empty: that of root, ~/.cache/huggingface/hub."""
-    token_file: str | None = None
-    """A file that only its owner may read and that holds nothing but the token; None: ask without one."""
-    endpoint: str | None = None
-    """The hub; None: huggingface.co."""
-    attempts: int = 6
-    pause_s: float = 5
-    """Before the second attempt; doubled for each one after it. A longer Retry-After of the hub wins."""
-    room: float = 1.05
-    """Free space that is needed, as a multiple of the bytes that are still to come."""
-
-    @property
-    def storage(self) -> Path:
-        """Folder of this model in the cache."""
-        cache = Path(self.cache) if self.cache else Path.home() / ".cache/huggingface/hub"
-        return cache / f"models--{self.repository.replace('/', '--')}"
 
 
 class FailedError(Exception):
@@ -68,60 +37,17 @@ class FailedError(Exception):
         self.todo = todo
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """What the hub says of one commit."""
-
-    commit: str
-    sizes: dict[str, int]
-    """File -> bytes."""
-    blobs: dict[str, str]
-    """File -> its name below blobs/."""
-
-    @property
-    def total(self) -> int:
-        """Bytes of all files."""
-        return sum(self.sizes.values())
-
-
-def look(arguments: Arguments) -> dict[str, Any]:
-    """The final event without asking the hub: by the manifest that a fetch left."""
-    commit = _known_commit(arguments)
-    manifest = _read_manifest(arguments, commit) if commit else None
-    if manifest is None:
-        return {"event": "incomplete", "lacks": ["(never fetched by gpubox)"]}
-    lacks = lacking(arguments, manifest)
-    if lacks:
-        return {"event": "incomplete", "lacks": lacks[:20], "revision": manifest.commit}
-    path = str(arguments.storage / "snapshots" / manifest.commit)
-    return {"event": "complete", "path": path, "revision": manifest.commit, "bytes": manifest.total}
-
-
-def lacking(arguments: Arguments, manifest: Manifest) -> list[str]:
-    """What is missing, with the reason, of a commit in the cache."""
-    snapshot = arguments.storage / "snapshots" / manifest.commit
-    lacks = []
-    for name, size in sorted(manifest.sizes.items()):
-        found = (snapshot / name).stat().st_size if (snapshot / name).exists() else None
-        if found != size:
-            lacks.append(f"{name} ({'not there' if found is None else f'{found} of {size} bytes'})")
-    lacks += [
-        f"{name} (the index names it, the repository lacks it)" for name in _indexed(snapshot) - set(manifest.sizes)
-    ]
-    return lacks + [f"{path.name} (half fetched)" for path in _half(arguments, manifest)]
-
-
 def fetch(arguments: Arguments) -> dict[str, Any]:
     """Fetch what is missing, resume what is half there; the final event. Errors: FailedError."""
-    present = look(arguments)
+    present = cache.look(arguments)
     if present["event"] == "complete" and re.fullmatch("[0-9a-f]{40}", arguments.revision):
         return present
     token = _token(arguments.token_file)
     manifest = _persist(arguments, lambda: _ask(arguments, token))
     _check_room(arguments, manifest)
     _persist(arguments, lambda: _download(arguments, manifest, token))
-    _write_manifest(arguments, manifest)
-    return look(arguments)
+    cache.write_manifest(arguments, manifest)
+    return cache.look(arguments)
 
 
 def said(event: dict[str, Any]) -> str:
@@ -145,7 +71,7 @@ def main(words: list[str]) -> int:
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     os.environ["HF_XET_CHUNK_CACHE_SIZE_BYTES"] = "0"  # up to 10 GB of no use here (huggingface_hub#3390)
     os.environ.pop("HF_HUB_OFFLINE", None)
-    actions = {"look": look, "fetch": fetch}
+    actions = {"look": cache.look, "fetch": fetch}
     try:
         final = actions[words[0]](parse(Arguments, sys.stdin.read()))
     except FailedError as error:
@@ -171,7 +97,7 @@ def _ask(arguments: Arguments, token: str | None) -> Manifest:
 
 def _download(arguments: Arguments, manifest: Manifest, token: str | None) -> None:
     snapshot_download = import_module("huggingface_hub").snapshot_download
-    _remove(_damaged(arguments, manifest))
+    _remove(cache.damaged(arguments, manifest))
     ended = threading.Event()
     beat = threading.Thread(target=_report, args=(arguments, manifest, ended), daemon=True)
     beat.start()
@@ -186,9 +112,9 @@ def _download(arguments: Arguments, manifest: Manifest, token: str | None) -> No
     finally:
         ended.set()
         beat.join()
-    _remove(_half(arguments, manifest))  # left by an attempt that was cut: the whole file is there now
-    if lacks := lacking(arguments, manifest):
-        _remove(_damaged(arguments, manifest))
+    _remove(cache.half(arguments, manifest))  # left by an attempt that was cut: the whole file is there now
+    if lacks := cache.lacking(arguments, manifest):
+        _remove(cache.damaged(arguments, manifest))
         raise OSError(f"the hub's library says done, but it lacks {', '.join(lacks[:5])}")
 
 
@@ -229,7 +155,7 @@ def _raise_if_final(arguments: Arguments, error: Exception) -> None:
 
 def _check_room(arguments: Arguments, manifest: Manifest) -> None:
     arguments.storage.mkdir(parents=True, exist_ok=True)
-    missing = max(0, manifest.total - _fetched(arguments, manifest))
+    missing = max(0, manifest.total - cache.fetched(arguments, manifest))
     free, need = shutil.disk_usage(arguments.storage).free, int(missing * arguments.room)
     if free < need:
         raise FailedError(
@@ -239,63 +165,11 @@ def _check_room(arguments: Arguments, manifest: Manifest) -> None:
 
 
 def _report(arguments: Arguments, manifest: Manifest, ended: threading.Event) -> None:
-    began, first = time.monotonic(), _fetched(arguments, manifest)
+    began, first = time.monotonic(), cache.fetched(arguments, manifest)
     while not ended.wait(BEAT_S):
-        done = _fetched(arguments, manifest)
+        done = cache.fetched(arguments, manifest)
         rate = (done - first) / (time.monotonic() - began)
         _event("progress", done_bytes=done, total_bytes=manifest.total, bytes_per_s=int(rate))
-
-
-def _fetched(arguments: Arguments, manifest: Manifest) -> int:
-    """Bytes that are there of the wanted files, whole or half."""
-    names = set(manifest.blobs.values())
-    whole = [arguments.storage / "blobs" / name for name in names]
-    return sum(path.stat().st_size for path in [*whole, *_half(arguments, manifest)] if path.exists())
-
-
-def _half(arguments: Arguments, manifest: Manifest) -> list[Path]:
-    """`BLOB.incomplete`, and in newer versions of the library `BLOB.SOMETHING.incomplete`."""
-    names = set(manifest.blobs.values())
-    return [p for p in sorted((arguments.storage / "blobs").glob("*.incomplete")) if p.name.partition(".")[0] in names]
-
-
-def _damaged(arguments: Arguments, manifest: Manifest) -> list[Path]:
-    """Blobs of the wrong size: the library takes a file that is there for whole."""
-    blobs = {manifest.blobs[name]: size for name, size in manifest.sizes.items()}
-    paths = [(arguments.storage / "blobs" / name, size) for name, size in blobs.items()]
-    return [path for path, size in paths if path.exists() and path.stat().st_size != size]
-
-
-def _indexed(snapshot: Path) -> set[str]:
-    found: set[str] = set()
-    for index in snapshot.glob("*.index.json"):
-        found |= set(json.loads(index.read_text()).get("weight_map", {}).values())
-    return found
-
-
-def _known_commit(arguments: Arguments) -> str | None:
-    if re.fullmatch("[0-9a-f]{40}", arguments.revision):
-        return arguments.revision
-    reference = arguments.storage / "refs" / arguments.revision
-    return reference.read_text().strip() if reference.is_file() else None
-
-
-def _manifest_path(arguments: Arguments, commit: str) -> Path:
-    return arguments.storage / f"gpubox-{commit}.json"
-
-
-def _read_manifest(arguments: Arguments, commit: str) -> Manifest | None:
-    path = _manifest_path(arguments, commit)
-    return Manifest(**json.loads(path.read_text())) if path.is_file() else None
-
-
-def _write_manifest(arguments: Arguments, manifest: Manifest) -> None:
-    if arguments.revision != manifest.commit:  # the library writes a reference only for what it was asked by name
-        reference = arguments.storage / "refs" / arguments.revision
-        reference.parent.mkdir(parents=True, exist_ok=True)
-        files.write(reference, manifest.commit.encode())
-    content = {"commit": manifest.commit, "sizes": manifest.sizes, "blobs": manifest.blobs}
-    files.write(_manifest_path(arguments, manifest.commit), json.dumps(content).encode())
 
 
 def _token(path: str | None) -> str | None:

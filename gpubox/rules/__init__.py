@@ -21,6 +21,7 @@ _LOWER: dict[Severity, Severity] = {"error": "warning", "unknown": "warning", "w
 _ORDER: list[Severity] = ["error", "unknown", "warning", "info"]
 _STYLE = {"error": "bold red", "unknown": "bold magenta", "warning": "yellow", "info": "dim"}
 _UNKNOWN = "unknown-"
+_SEEN_RUNNING = "a server ran with exactly these settings, on this release, when it was adopted"
 _ABOUT_OVERRIDES = ("override-unknown", "override-needless")
 
 
@@ -35,6 +36,8 @@ def check(box: Box, facts: BoxFacts | None = None) -> list[Finding]:
         except UnknownError as error:
             missing.setdefault(error.need, []).append((one, error))
     found += [_unknown(box.name, need, lacking) for need, lacking in missing.items() if facts or need != "facts"]
+    if judged.seen_running:
+        found = [_refuted(finding) for finding in found]
     return sorted(_overridden(judged, found), key=lambda finding: _ORDER.index(finding.severity))
 
 
@@ -81,6 +84,14 @@ def _unknown(host: str, need: str, lacking: list[tuple[Rule, UnknownError]]) -> 
     todo = "; ".join(dict.fromkeys(error.todo for _, error in lacking))
     names = ", ".join(one.id for one, _ in lacking)
     return Finding(_UNKNOWN + need, "unknown", host, causes, f"to judge {names}", todo, ())
+
+
+def _refuted(finding: Finding) -> Finding:
+    """What a rule says of settings that were seen to run is no reason to stop; it may be why they run badly."""
+    rule = rules().get(finding.rule)
+    if rule is None or not rule.refutable or finding.severity != "error":
+        return finding
+    return replace(finding, severity="warning", overridden=_SEEN_RUNNING)
 
 
 def _overridden(judged: Context, found: list[Finding]) -> list[Finding]:

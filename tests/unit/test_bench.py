@@ -6,6 +6,7 @@ Slow for unit tests (half a minute on two busy cores), because how processes end
 import errno
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -130,7 +131,8 @@ def test_a_server_elsewhere_that_dies_is_gone_and_its_failures_are_no_results(
     assert [(row.concurrency, row.status) for row in record.rows] == [(1, "complete"), (2, "partial")]
     assert (record.rows[-1].completed or 0) < 4
     assert record.rows[-1].output_tok_s is None
-    assert "<urlopen error [Errno 111] Connection refused>" in str(record.rows[-1].problem)
+    # of two clients, one may have been in the middle of its request
+    assert re.search("Connection refused|ConnectionError: (Remote end|cut off)", str(record.rows[-1].problem))
     assert record.server.argv == ["--model-path", "/nowhere", "--api-key", "(secret)"]
     assert "topsecret" not in records.dumps(record)
 

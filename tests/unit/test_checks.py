@@ -1,6 +1,7 @@
 """What is looked at before a switch, as far as it is judged without a box."""
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from gpubox.remote import checks, checks_child
 from gpubox.remote.checks import memory_findings, shard_fault
 from gpubox.server import systemd
+from gpubox.support import payload
 from tests.unit import sent
 
 
@@ -139,3 +141,20 @@ def test_broken_and_unified_cards_before_a_switch(
     assert len(found) == len(said)
     for one, words in zip(found, said, strict=True):
         assert words in one.found
+
+
+def test_a_release_is_looked_at_with_its_own_python(tmp_path: Path, remote_python: str) -> None:
+    """Which has no SGLang here; the box has no toolkit and its model no whole shard."""
+    (tmp_path / "argv.json").write_text(json.dumps([remote_python, "-m", "sglang.launch_server", "--port", "1"]))
+    (tmp_path / "environment").write_text('PATH="/nowhere"\n')
+    (tmp_path / "api-key").write_text("sekret\n")
+    (tmp_path / "model.safetensors").write_bytes(b"\xff" * 9)
+    given = checks.Arguments(str(tmp_path), "u.service", 1, "cpu", "13.1", str(tmp_path), shm_bytes=1, disk_bytes=1)
+    given = replace(given, child=payload.after_python("checks_child"))
+    changed = {"checks": ('cwd="/root"', f"cwd={str(tmp_path)!r}")}
+    done = sent.run("checks", given=asdict(given), python=remote_python, changed=changed)
+    assert done.returncode == checks.FINDINGS, done.stderr
+    found = {finding["check"]: finding["found"] for finding in json.loads(done.stdout)["findings"]}
+    assert "ModuleNotFoundError" in found["imports"]
+    assert found["nvcc"] == "the service's PATH has no nvcc"
+    assert "is cut" in found["weights"]

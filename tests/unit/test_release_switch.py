@@ -1,5 +1,6 @@
 """Switching releases on a box that is a folder, with a systemd that a test plays, and a run that is killed anywhere."""
 
+import json
 import re
 import subprocess
 import sys
@@ -442,7 +443,7 @@ def check_whole(box: Box, known: list[str]) -> None:
 
 
 def test_as_the_box_runs_it(tmp_path: Path, remote_python: str) -> None:
-    arguments = {"unit": UNIT, "root": str(tmp_path)}
+    arguments = {"unit": UNIT, "root": str(tmp_path), "proc": str(tmp_path)}
     for words, given, code in [
         (["switch"], {**arguments, "digest": "0" * 16}, 1),
         (["other"], arguments, 2),
@@ -452,3 +453,29 @@ def test_as_the_box_runs_it(tmp_path: Path, remote_python: str) -> None:
         done = sent.run("switch", *words, given=given, python=remote_python)
         assert (done.returncode, done.stdout) == (code, "")
         assert done.stderr
+
+
+def test_a_whole_switch_as_the_box_runs_it(tmp_path: Path, remote_python: str) -> None:
+    """With a systemctl that says yes to everything and starts nothing."""
+    for folder in ("bin", "units", "releases", "venvs", "proc"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "bin/systemctl").write_text("#!/bin/sh\necho ActiveState=inactive\necho MainPID=0\n")
+    (tmp_path / "bin/systemctl").chmod(0o755)
+    one, two = (Box(tmp_path, Systemd(tmp_path)).made(name) for name in ("one", "two"))
+    places = {name: str(tmp_path / name) for name in ("units", "proc")}  # never this machine's own processes
+    given = {"unit": UNIT, "root": str(tmp_path), "venv_link": str(tmp_path / "env"), **places}
+
+    def do(action: str, digest: str) -> dict[str, Any]:
+        path = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+        done = sent.run("switch", action, given={**given, "digest": digest}, python=remote_python, environment=path)
+        assert (done.returncode, done.stderr) == (0, "")
+        return dict(json.loads(done.stdout))
+
+    for digest in (one, two):
+        do("switch", digest)
+        do("verified", digest)
+    found = do("state", "")
+    assert (found["current"], found["previous"], found["unit"], found["linked"]) == (two, one, two, True)
+    assert all(release["verified"] for release in found["releases"])
+    assert do("rollback", "")["current"] == one
+    assert do("prune", "")["superfluous"] == []

@@ -11,7 +11,7 @@ from pyinfra.api import StringCommand
 
 from gpubox.facts.weights import Weights
 from gpubox.operations import weights
-from gpubox.remote.weights import Arguments
+from gpubox.remote.weights_cache import Arguments
 from gpubox.support.errors import CannotTellError
 
 ARGUMENTS = Arguments("maker/it's", "a" * 40, cache="/nowhere")
