@@ -13,6 +13,7 @@ from gpubox.support.data import Model, validated
 from gpubox.support.known_texts import KnownText
 
 _LINES = 12
+_NO_JOURNAL = "no-journal-is-kept-in-the-container"
 _VOLUME = r"s/^rootfs: *\([^,]*\).*/\1/p"
 _JOURNAL = "journalctl -q --no-pager -o short-iso"
 
@@ -34,8 +35,9 @@ def table() -> Table:
 def question(kind: Kind) -> str:
     """Shell text that prints the last lines of the container's first process, and the hypervisor's of its end."""
     name = shlex.quote(kind.container)
+    # dir:PATH, overlay:LOWER:UPPER, or the path alone: what the container wrote lies in the last
     root = {
-        "lxc": f"r=$(/usr/bin/lxc-info -n {name} -H -c lxc.rootfs.path); r=${{r##*dir:}}; r=${{r##*= }}",
+        "lxc": f"r=$(/usr/bin/lxc-info -n {name} -H -c lxc.rootfs.path); r=${{r##*:}}",
         "proxmox": f"r=$(/usr/sbin/pvesm path $(sed -n '{_VOLUME}' {shlex.quote(kind.config_path)} | head -n1))",
         "incus": f"r=/var/lib/incus/containers/{name}/rootfs",
     }[kind.name]
@@ -44,8 +46,9 @@ def question(kind: Kind) -> str:
         "proxmox": f"{_JOURNAL} -n 5 -u pve-container@{name}.service",
         "incus": f"/usr/bin/incus info {name} --show-log | tail -n 3",
     }[kind.name]
-    inside = f'[ -d "$r/var/log/journal" ] && {_JOURNAL} -D "$r/var/log/journal" -n {_LINES} _PID=1'
-    return f"{above}; {root}; {inside}; true"
+    folder = '"$r/var/log/journal"'
+    inside = f"{_JOURNAL} -D {folder} -n {_LINES} _PID=1"
+    return f"{above}; {root}; if [ -d {folder} ]; then {inside}; else echo {_NO_JOURNAL}; fi"
 
 
 def why(text: str) -> str:

@@ -66,12 +66,24 @@ def test_the_hypervisors_kernel_log_is_read(log: None, boxes: Inventory, tmp_pat
     assert "take that machine's power away" in texts
 
 
+@pytest.fixture
+def journal(on_box: Host, deploy: Callable[[], Run]) -> Iterator[None]:
+    """gpu01 keeps its journal over its end; afterwards it runs and does not any more."""
+    keeps = on_box.file("/var/log/journal").exists
+    on_box.run_expect([0], "mkdir -p /var/log/journal; systemctl restart systemd-journald; journalctl --flush")
+    yield
+    deploy()
+    deploy().ended_well()
+    if not keeps:
+        on_box.run_expect([0], "rm -r /var/log/journal; systemctl restart systemd-journald")
+
+
 @pytest.mark.pain("P107")
 def test_a_container_that_stopped_by_itself_is_started_and_it_is_said_why(
-    boxes: Inventory, on_box: Host, on_hypervisor: Host, deploy: Callable[[], Run], tmp_path: Path
+    journal: None, boxes: Inventory, on_box: Host, on_hypervisor: Host, deploy: Callable[[], Run], tmp_path: Path
 ) -> None:
     """What a scheduler does that outlived its launcher: SIGQUIT to the first process."""
-    on_box.run("mkdir -p /var/log/journal; systemctl restart systemd-journald; journalctl --flush; kill -QUIT 1")
+    on_box.run("kill -QUIT 1")
     on_hypervisor.run("lxc-wait -n gpu01 -s STOPPED -t 60 || lxc-stop -k -n gpu01")
     _, found = doctor(boxes, tmp_path)
     assert found["hypervisor"][0]["status"] == "fail"
