@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined
 from gpubox.catalog import release
 from gpubox.catalog.release import Flag, Release
 from gpubox.pages import known_issues as pains
+from gpubox.pages import texts
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.registry import Rule, rules
 from gpubox.server import verdict_page
@@ -35,6 +36,7 @@ def all_pages() -> dict[str, str]:
     problems = "\n".join([MADE, *pains.lines(), ""])
     made = {"rules.md": _rules(), "settings.md": _settings(), "pains.md": problems, "flags/README.md": _releases()}
     made["log.md"] = "\n".join([MADE, *verdict_page.lines(), ""])
+    made["texts.md"] = "\n".join([MADE, *texts.lines(), ""])
     return {**made, **flags}
 
 
