@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
+from gpubox.cli._files import OutputFolder
+
 
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when a page is out of step.")
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Default: docs/ of the checkout.")
+@click.option("--output", type=OutputFolder(), help="Default: docs/ of the checkout.")
 def command(check: bool, output: Path | None) -> None:
     """Write rules.md, settings.md, pains.md, log.md and flags/ below docs/ of the checkout, or into a folder.
 

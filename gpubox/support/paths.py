@@ -52,7 +52,7 @@ def profiles() -> Path:
 
 def profile_folders() -> list[Path]:
     """Where profiles are looked for; a name in both means the first."""
-    return _both("profiles")
+    return _both(profiles(), root() / "profiles")
 
 
 def stacks() -> Path:
@@ -62,7 +62,7 @@ def stacks() -> Path:
 
 def stack_folders() -> list[Path]:
     """Where stacks are looked for; a name in both means the first."""
-    return _both("stacks")
+    return _both(stacks(), root() / "stacks")
 
 
 def is_shipped(path: Path) -> bool:
@@ -91,6 +91,5 @@ def cache() -> Path:
     return Path(os.environ.get("GPUBOX_CACHE") or Path.home() / ".cache" / "gpubox")
 
 
-def _both(part: str) -> list[Path]:
-    own, shipped = project() / part, root() / part
+def _both(own: Path, shipped: Path) -> list[Path]:
     return [shipped] if own.resolve() == shipped.resolve() else [own, shipped]
