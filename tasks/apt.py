@@ -24,7 +24,7 @@ def apt(box: Box) -> None:
         name="One owner of each source",
         uri=uri,
         owner=cuda.SOURCE_FILE,
-        own_lists=[cuda.own_list(state.distribution)],
+        own_lists=[path for path in state.sources if cuda.is_own_list(path)],
         look=look,
     )
     unlocked(name="Nobody holds apt", limit_s=LOCK_TIMEOUT_S, look=look)

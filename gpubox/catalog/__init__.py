@@ -39,6 +39,8 @@ class Card(Model):
     """Smallest driver that knows it."""
     open_module: bool
     """Only NVIDIA's open kernel module drives it."""
+    nvlink: bool = False
+    """NVLink joins all cards of a machine, as SGLang's custom all-reduce asks for more than two; no bridge of pairs."""
     sources: list[str] = Field(min_length=1)
 
     @property
@@ -92,12 +94,21 @@ class Compiler(Model):
     sm121: str
 
 
+class WheelLibrary(Model):
+    """What C library the wheels of SGLang ask for, from a release on."""
+
+    sglang: str
+    glibc: str
+
+
 class Matrix(Model):
     """What fits what."""
 
     drivers: dict[str, str]
     drivers_of_major: dict[str, str]
     first_toolkit: dict[str, str]
+    glibc: dict[str, str]
+    wheel_glibc: list[WheelLibrary]
     cuda13_only_from: str
     nvcc_sm12x: list[Compiler]
     nvcc_knows_sm12x: str
@@ -105,6 +116,11 @@ class Matrix(Model):
     glm_sm120_from: str
     shared_experts_auto_from: str
     sources: dict[str, str]
+
+    def glibc_for(self, sglang: str) -> str | None:
+        """The C library that a release's wheels ask for; None: they run on any."""
+        asked = [row.glibc for row in self.wheel_glibc if at_least(sglang, row.sglang)]
+        return asked[-1] if asked else None
 
     def nvcc_for(self, compute_capability: str, flashinfer: str | None) -> str | None:
         """Smallest nvcc for a card with a FlashInfer; None: nothing is asked for."""

@@ -9,11 +9,17 @@ from rich.console import Console
 from rich.table import Table
 
 from gpubox.lab import hardware, lifecycle, network
+from gpubox.lab.releases import RELEASES
+
+_SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 @click.group()
 def command() -> None:
     """Practice machine: hypervisor and GPU boxes are real LXC containers; only the GPU is a stand-in (needs root)."""
+    # who became root through plain `su` has a user's PATH, without Debian's folders of root's programs
+    known = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join([*known, *(folder for folder in _SBIN if folder not in known)])
 
 
 @command.command()
@@ -21,9 +27,15 @@ def command() -> None:
     "--boxes", type=click.IntRange(1, network.MAX_BOXES), help="GPU boxes gpu01 ... (default: as before, or 1)."
 )
 @click.option("--hardware", "described", metavar="NAME", help=f"One of: {', '.join(hardware.names())}.")
-def up(boxes: int | None, described: str | None) -> None:
+@click.option(
+    "--release",
+    type=click.Choice(list(RELEASES)),
+    help="Debian release of all boxes (default: as before, or bookworm); a box of another one is made anew, bare. "
+    "`gpubox lab reset NAME --release` changes one box.",
+)
+def up(boxes: int | None, described: str | None, release: str | None) -> None:
     """Bring it up, or complete what is missing; a second run changes nothing."""
-    changes = lifecycle.up(boxes, described)
+    changes = lifecycle.up(boxes, described, release)
     click.echo(f"{len(changes)} steps changed something" if changes else "nothing changed")
     click.echo("GPU, driver and CUDA packages here are stand-ins; everything else is real")
 
@@ -63,9 +75,10 @@ def ssh(name: str, command: tuple[str, ...]) -> None:
 
 @command.command()
 @click.argument("name")
-def reset(name: str) -> None:
+@click.option("--release", type=click.Choice(list(RELEASES)), help="Of this Debian release from now on.")
+def reset(name: str, release: str | None) -> None:
     """Give the bare box NAME back (pve01: the hypervisor's own root; its boxes keep theirs)."""
-    click.echo(f"{name} is bare again after {lifecycle.reset(name):.1f} s")
+    click.echo(f"{name} is bare again after {lifecycle.reset(name, release):.1f} s")
 
 
 @command.command("hardware")

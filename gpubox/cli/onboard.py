@@ -11,14 +11,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpubox import inventory, rules
+from gpubox.cli import _errors
 from gpubox.hosts import Box
-from gpubox.onboard import adoption, card, files, probe, secrets
+from gpubox.onboard import adoption, card, files, probe, secrets, several
 from gpubox.onboard.adoption import Adopted
 from gpubox.onboard.findings import findings, silent, source
 from gpubox.onboard.login import login
 from gpubox.onboard.plan import Looked, Target, changes, container_of
 from gpubox.onboard.proposals import Proposal, proposals
 from gpubox.rules.finding import Finding
+from gpubox.support import files as support_files
 from gpubox.support import paths
 from gpubox.support.errors import GpuboxError
 from gpubox.support.hanging_indent import hanging
@@ -37,6 +39,7 @@ _FILE = click.Path(exists=True, dir_okay=False, resolve_path=True)
 @click.option("--known-hosts", type=click.Path(dir_okay=False, resolve_path=True), help="Default: ~/.ssh/known_hosts.")
 @click.option("--profile", help="What to serve. Asked; default: the first that fits.")
 @click.option("--adopt/--no-adopt", default=None, help="Make a running server a profile. Asked; default: yes.")
+@click.option("--server", type=int, metavar="PID", help="Which of several running servers to adopt.")
 @click.option("--profile-name", help="Name of the adopted profile. Default: the box's.")
 @click.option("--stack", help="Move an adopted server to this stack. Default: one of its own release.")
 @click.option("--api-key-file", type=_FILE, help="File with the key that the server's clients must give.")
@@ -56,6 +59,7 @@ def command(address: str, **given: Any) -> None:
     Exit codes: 0 done, 1 a finding stands against it or no profile fits, 2 the machine could not be looked at.
     """
     console = Console(stderr=given["as_json"], soft_wrap=False)
+    _check_writable(given)
     looked = _look(address, given)
     name = looked.target.name
     if not given["as_json"]:
@@ -85,6 +89,17 @@ def command(address: str, **given: Any) -> None:
     _end(found, profile, bool(wanted and not written), path, given, console)
 
 
+def _check_writable(given: dict[str, Any]) -> None:
+    """Before the machine is asked: what this run may write can be written."""
+    if given["path"] and not given["dry"]:
+        support_files.check_file(given["path"], "--inventory", makes_folders=True)
+    elif given["path"] and given["path"].is_dir():
+        raise GpuboxError(f"--inventory {given['path']} is a folder", "the path of a file")
+    if given["yes"] and not given["dry"]:
+        for folder in (paths.root() / "inventory", paths.root() / "profiles", secrets.folder()):
+            support_files.check_folder(folder)
+
+
 def _look(address: str, given: dict[str, Any]) -> Looked:
     keys = {"ssh_key": given["key"], "ssh_known_hosts_file": given["known_hosts"]}
     told = {key: value for key, value in keys.items() if value}
@@ -111,12 +126,7 @@ def _adopted(looked: Looked, given: dict[str, Any], there: Box | None, console: 
         raise GpuboxError(
             found, "a box that it does not have, to adopt its server", "take its entry out, or --no-adopt"
         )
-    if len(looked.box.by_hand) > 1:
-        shown = "; ".join(f"{one.pid}: {' '.join(one.argv[:8])}" for one in looked.box.by_hand)
-        raise GpuboxError(
-            f"{len(looked.box.by_hand)} model servers run there: {shown}", "one", "--no-adopt, or stop one"
-        )
-    server = looked.box.by_hand[0]
+    server = several.chosen(looked.box.by_hand, given["server"])
     if given["adopt"] is None and _asks(given):
         question = f"Make the server that runs there (process {server.pid}) a profile?"
         if not click.confirm(question, default=True):
@@ -161,7 +171,7 @@ def _write(
         return []
     target = looked.target
     if adopted and (adopted.api_key or adopted.hub_token):
-        pid, here = looked.box.by_hand[0].pid, target.login
+        here, pid = target.login, adopted.pid
         wanted = [*secrets.fetch(here.address, here.connection, target.name, pid, adopted.hub_token), *wanted]
     before = {change.path: change.before for change in wanted}
     for change in wanted:
@@ -228,7 +238,10 @@ def _end(
 ) -> None:
     if profile is None:
         todo = "see the reasons above; --profile NAME overrules them"
-        raise GpuboxError("no profile fits this machine", "one that does", todo)
+        error = GpuboxError("no profile fits this machine", "one that does", todo)
+        if given["as_json"]:  # the record says it, too
+            _errors.after_result(error)
+        raise error
     against = any(finding.severity == "error" for finding in found)
     if not unwritten and not given["as_json"] and given["profile"] not in {None, profile}:
         said = f"{path} has this box with the profile {profile}: change that there"

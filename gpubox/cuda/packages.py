@@ -1,5 +1,6 @@
 """What NVIDIA's CUDA packages are called and where they come from."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from gpubox.support.errors import GpuboxError
@@ -16,6 +17,8 @@ PATH=/usr/local/cuda/bin:$PATH
 """
 JIT_HEADERS = {"cuda_runtime.h": "cuda-cudart-dev", "curand_kernel.h": "libcurand-dev"}
 """What kernels compiled at run time include -> the package that brings it, without its -X-Y."""
+
+_OWN_LIST = re.compile(r"/etc/apt/sources\.list\.d/cuda-[a-z]+\d+-x86_64\.list")
 
 NVIDIA = "https://developer.download.nvidia.com/compute/cuda/repos/{distribution}/x86_64/"
 KEYRING_SHA256 = {
@@ -110,9 +113,12 @@ def repository(uri: str | None, distribution: str) -> str:
     return NVIDIA.format(distribution=name)
 
 
-def own_list(distribution: str) -> str:
-    """The source list that the package cuda-keyring brings: one URI with two Signed-By stops all of apt (P21)."""
-    return f"/etc/apt/sources.list.d/cuda-{distribution_name(distribution)}-x86_64.list"
+def is_own_list(path: str) -> bool:
+    """Whether it is a source list that a package cuda-keyring brings: one URI with two Signed-By stops apt (P21).
+
+    Of any distribution: a box that was upgraded, or one whose source is a mirror, has the list of another one.
+    """
+    return _OWN_LIST.fullmatch(path) is not None
 
 
 def sources(uri: str) -> str:

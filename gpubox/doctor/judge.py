@@ -1,6 +1,5 @@
 """What the answers of a box mean: one check a domain, each against the box's own data."""
 
-import json
 from collections.abc import Callable, Iterator
 
 from gpubox import rules
@@ -21,6 +20,7 @@ from gpubox.onboard import links, probe
 from gpubox.onboard.state import Box as Seen
 from gpubox.rules.finding import Finding
 from gpubox.server.service import UNIT, service_of, weights_of
+from gpubox.support import reading
 from gpubox.support.errors import GpuboxError
 
 _SLOW_START_S = 15.0
@@ -72,6 +72,9 @@ def told_or_not(host: str, name: str, judge: Callable[[], Check]) -> Check:
         return judge()
     except GpuboxError as error:
         return Check(host, name, "unknown", error.found, error.needed, error.todo)
+    except reading.FOREIGN as error:
+        told = reading.cannot_tell(name, "", error)
+        return Check(host, name, "unknown", told.found, told.needed, told.todo)
 
 
 def _rules(host: str, name: str, found: list[Finding]) -> list[Check]:
@@ -137,7 +140,7 @@ def _cuda_start(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     if box.stack.device == "cpu":
         return Check(box.name, "cuda-start", "pass", "not needed: the stack runs on CPU")
     text = looks.answers["cuinit"].expect(0, what="the start of CUDA (a Python on the box)")
-    tries = [(row["code"], float(row["s"])) for row in json.loads(text)["tries"]]
+    tries = [(row["code"], float(row["s"])) for row in reading.json_object(text, "the start of CUDA")["tries"]]
     told = ", ".join(f"{'none' if code is None else code} in {s} s" for code, s in tries)
     if tries[-1][0] != 0:
         cure = _CUDA_CODES.get(tries[-1][0], "dmesg on the machine that has the driver says why (NVRM, Xid)")

@@ -22,7 +22,6 @@ from gpubox.onboard import questions
 from gpubox.server.release import venv_path
 from gpubox.server.service import UNIT, service_of, venv_of, weights_of
 from gpubox.support import payload, ssh
-from gpubox.support.errors import CannotTellError
 
 T = TypeVar("T")
 _LOG_LINES = 400
@@ -36,12 +35,7 @@ class Looks:
 
     def fact(self, fact: FactBase[T], name: str) -> T:
         """The fact's value. Error: cannot tell, when its command failed or its output is not what it reads."""
-        answer = self.answers[name]
-        text = answer.expect(0, what=f"the look at {name}")
-        try:
-            return fact.process(text.splitlines())
-        except (ValueError, LookupError, TypeError) as error:
-            raise CannotTellError(f"the look at {name} gave something else: {error}") from error
+        return fact.process(self.answers[name].expect(0, what=f"the look at {name}").splitlines())
 
 
 def box(box: Box) -> Looks:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 
 from gpubox.apt.sources import Source
+from gpubox.support.versions import at_least
 
 PINS = "/etc/apt/preferences.d/00-gpubox-driver"
 """First by its name: of several records that fit a package, apt takes the first."""
@@ -52,8 +53,8 @@ _PACKAGES = {
     "ubuntu": ("libnvidia-compute-{major}", "nvidia-utils-{major}"),
 }
 _NVIDIAS_OWN = {
-    "debian": (560, ("libcuda1", "libnvidia-ml1", "nvidia-driver-cuda")),
-    "ubuntu": (590, ("libnvidia-compute",)),
+    "debian": ("560", ("libcuda1", "libnvidia-ml1", "nvidia-driver-cuda")),
+    "ubuntu": ("590", ("libnvidia-compute",)),
 }
 """Since which major version NVIDIA's repository has other names, and which. For Debian nvidia-smi is an empty package
 then, and the program is in the compute-only one; for Ubuntu no name has the branch, and there is no nvidia-utils:
@@ -91,7 +92,7 @@ def packages(distribution: str, origin: str, module: str, chosen: Sequence[str] 
     family = "ubuntu" if distribution.startswith("ubuntu") else "debian"
     major = module.partition(".")[0]
     since, renamed = _NVIDIAS_OWN[family]
-    usual = renamed if origin == "nvidia" and int(major) >= since else _PACKAGES[family]
+    usual = renamed if origin == "nvidia" and at_least(module, since) else _PACKAGES[family]
     return tuple(name.format(major=major) for name in (chosen or usual))
 
 

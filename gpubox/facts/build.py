@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.facts.answers import checked, script
+from gpubox.facts.answers import Fact, checked, script
+from gpubox.support.reading import reader
 
 WHEELS = "/var/lib/gpubox/wheels"
 """On a box: a folder for each wheel that was compiled, named by its key."""
@@ -45,7 +46,7 @@ class BuildState:
     """Key -> wheels compiled on this box before."""
 
 
-class BuildFact(FactBase[BuildState]):
+class BuildFact(Fact[BuildState]):
     """BuildState for a venv and a toolkit."""
 
     @override
@@ -88,6 +89,7 @@ class BuildFact(FactBase[BuildState]):
         )
 
 
+@reader("the quota of CPU")
 def cores(usable: int, quota: list[str]) -> int:
     """CPUs by affinity, cut by a quota as `200000 100000` (microseconds of each period); `max` and -1 are none."""
     words = " ".join(quota).split()
@@ -96,6 +98,7 @@ def cores(usable: int, quota: list[str]) -> int:
     return max(1, min(usable, int(words[0]) // int(words[1])))
 
 
+@reader("limits of memory")
 def memory(limit: list[str], used: list[str], cached: list[str], available_kib: list[str]) -> int:
     """Free bytes: what the container's limit leaves, and never more than the machine has.
 

@@ -4,13 +4,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
 from gpubox.driver import packages as driver
 from gpubox.facts import files
 from gpubox.facts import packages as dpkg
-from gpubox.facts.answers import checked, script
+from gpubox.facts.answers import Fact, checked, script
 from gpubox.facts.apt import INSTALLED_ALONE
 from gpubox.facts.packages import Package
 from gpubox.support.owned_file import Entry
@@ -58,7 +58,7 @@ class DriverState:
         }
 
 
-class DriverFact(FactBase[DriverState]):
+class DriverFact(Fact[DriverState]):
     """DriverState, with what apt offers of `names` ({major} stands for the module's major version)."""
 
     @override

@@ -3,18 +3,17 @@
 import re
 from collections.abc import Sequence
 
-from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
 from gpubox.facts import files
-from gpubox.facts.answers import Answer, answers, script
+from gpubox.facts.answers import Answer, Fact, answers, script
 from gpubox.hypervisor import boot, bus, cards, dkms, nodes
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.dkms import NextBoot
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
 
 
-class HostState(FactBase[HypervisorHost]):
+class HostState(Fact[HypervisorHost]):
     """One composite fact: the hypervisor, and what lies at `paths`."""
 
     @override

@@ -1,14 +1,13 @@
 """What the rules judge a box by, from the box itself. One command."""
 
-from pyinfra.api import FactBase
 from typing_extensions import override
 
-from gpubox.facts.answers import answers, script
+from gpubox.facts.answers import Fact, answers, script
 from gpubox.onboard import probe, questions
 from gpubox.rules.facts import BoxFacts
 
 
-class LiveFacts(FactBase[BoxFacts]):
+class LiveFacts(Fact[BoxFacts]):
     """BoxFacts as the box has them now."""
 
     @override

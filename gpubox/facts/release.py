@@ -11,7 +11,8 @@ from pyinfra.api import StringCommand
 from gpubox.remote import switch
 from gpubox.server.release import ROOT
 from gpubox.support import payload
-from gpubox.support.errors import CannotTellError, GpuboxError
+from gpubox.support.errors import GpuboxError
+from gpubox.support.reading import reader
 
 STAMP = switch.STAMP
 """Environment variable of the service that names the release that it was started from."""
@@ -75,11 +76,11 @@ def look(arguments: dict[str, Any]) -> StringCommand:
     return StringCommand(f"if test -d {ROOT}/releases; then", command("state", arguments), "; else echo '{}'; fi")
 
 
+@reader("the releases of the box")
 def parse(line: str) -> Releases:
     """What switch.py printed. Error: CannotTellError for anything else."""
-    try:
-        found = json.loads(line)
-        lists = {name: tuple(found.get(name, ())) for name in ("releases", "superfluous")}
-        return Releases(**{**found, **lists})
-    except (ValueError, TypeError, LookupError) as error:
-        raise CannotTellError(f"the releases of the box could not be read: {line[-300:]!r}") from error
+    found = json.loads(line)
+    lists = {name: tuple(found.get(name, ())) for name in ("releases", "superfluous")}
+    if any(not isinstance(one, dict) or "digest" not in one for one in lists["releases"]):
+        raise ValueError("a release without a digest")
+    return Releases(**{**found, **lists})

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
 from gpubox.facts import files
-from gpubox.facts.answers import checked, script
+from gpubox.facts.answers import Fact, checked, script
 from gpubox.remote.venv_state import MARKER, name_of
 from gpubox.support import payload
 from gpubox.support.owned_file import Entry
+from gpubox.support.reading import reader
 
 UV = "/opt/gpubox/uv/bin/uv"
 """The installer on a box, in a small venv of its own."""
@@ -48,7 +49,7 @@ class PythonEnvState:
     """The one that is being built, before it gets its name."""
 
 
-class PythonEnv(FactBase[PythonEnvState]):
+class PythonEnv(Fact[PythonEnvState]):
     """PythonEnvState for the venv at `path`, the one at `beside`, and the given files."""
 
     @override
@@ -73,6 +74,7 @@ class PythonEnv(FactBase[PythonEnvState]):
         )
 
 
+@reader("the venv")
 def parse(answer: str) -> Venv:
     """The venv out of one word or the script's JSON."""
     match answer:

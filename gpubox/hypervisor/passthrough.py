@@ -67,7 +67,10 @@ def remarks(box: Kind, found: PassthroughState) -> list[str]:
     stale = lxc_config.stale_lines(_live(found), known) if box.name != "incus" else []
     lines = [f"'{line}' allows a device number that the kernel does not have" for line in stale]
     if box.name == "proxmox" and found.pve_container >= proxmox_config.DEV_ENTRIES_SINCE:
-        lines += [f"'{line}' is needless beside devN entries" for line in proxmox_config.own_lines(found.config or "")]
+        text = found.config or ""
+        lines += [f"'{line}' is needless beside devN entries" for line in proxmox_config.own_lines(text)]
+        gone = proxmox_config.stale_entries(text, found.nodes)
+        lines += [f"'{line}' names a device that is not there: Proxmox will not start the container" for line in gone]
     lines = [f"{box.config_path}: {line}; it is left as it is" for line in lines]
     if not found.config or not _unprivileged(box, found):
         return lines

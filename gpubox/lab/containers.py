@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpubox.lab import network
 from gpubox.lab.layers import Stack
+from gpubox.lab.releases import RELEASES
 
 # Where pve01 sees the outer machine's folders.
 BASE_INSIDE = "/var/lib/gpubox-lab/base"
@@ -67,10 +68,25 @@ def box(name: str, stack: Stack, mtu: int) -> str:
     return "\n".join([*lines, ""])
 
 
-def box_lab(mounts: Sequence[Mount]) -> str:
-    """The lab's part of a box's configuration: stand-in hardware, caches, package folders."""
+def box_lab(mounts: Sequence[Mount], init: str = "") -> str:
+    """The lab's part of a box's configuration: stand-in hardware, caches, package folders, its init if not the usual.
+
+    + init: from `init_line`
+    """
     head = "# the practice machine's own part: stand-ins and caches; a real container has none of this"
-    return "\n".join([head, "lxc.apparmor.profile = unconfined", *(mount.line() for mount in mounts), ""])
+    lines = [head, "lxc.apparmor.profile = unconfined", *([init] if init else [])]
+    return "\n".join([*lines, *(mount.line() for mount in mounts), ""])
+
+
+def init_line(release: str, cgroups: str) -> str:
+    """The init that a release needs on this machine's cgroups (`v1` or `v2`); empty: the usual one.
+
+    From version 256 on systemd does not boot on cgroup v1 unless its command line asks for it (NEWS of that version);
+    in a container that is the command line of init itself.
+    """
+    if cgroups != "v1" or RELEASES[release].version < 13:
+        return ""
+    return "lxc.init.cmd = /sbin/init SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"
 
 
 def stand_in_mounts(source: str) -> list[Mount]:

@@ -7,7 +7,8 @@ import struct
 
 _NEEDED, _STRTAB, _STRSZ, _SONAME = 1, 5, 10, 14
 _MISSING = "libgpubox-lab-has-no-driver.so"
-_HEADER, _PROGRAM, _PROGRAMS = 64, 56, 2
+_HEADER, _PROGRAM, _PROGRAMS = 64, 56, 3
+_STACK = 0x6474E551  # PT_GNU_STACK: without it the stack must be executable, which glibc 2.41 refuses (Debian 13)
 
 
 def library(soname: str) -> bytes:
@@ -20,6 +21,7 @@ def library(soname: str) -> bytes:
     size = dynamic_at + len(dynamic)
     load = struct.pack("<IIQQQQQQ", 1, 6, 0, 0, 0, size, size, 0x1000)
     table = struct.pack("<IIQQQQQQ", 2, 6, dynamic_at, dynamic_at, dynamic_at, len(dynamic), len(dynamic), 8)
+    stack = struct.pack("<IIQQQQQQ", _STACK, 6, 0, 0, 0, 0, 0, 16)
     ident = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
     header = ident + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, _HEADER, 0, 0, _HEADER, _PROGRAM, _PROGRAMS, 64, 0, 0)
-    return (header + load + table + names).ljust(dynamic_at, b"\0") + dynamic
+    return (header + load + table + stack + names).ljust(dynamic_at, b"\0") + dynamic

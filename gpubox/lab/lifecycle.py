@@ -25,6 +25,7 @@ from gpubox.lab import (
     roots,
 )
 from gpubox.lab.record import Lab
+from gpubox.lab.releases import DEFAULT, RELEASES
 from gpubox.lab.steps import Steps
 from gpubox.support.errors import GpuboxError
 
@@ -32,9 +33,12 @@ _PVE = network.HYPERVISOR
 _LOAD_DRIVER = "/usr/local/sbin/lab-driver"
 
 
-def up(boxes: int | None = None, described: str | None = None) -> list[str]:
-    """Make everything that is missing and leave the rest alone; the titles of the steps that changed something."""
-    lab = record.wish(boxes, described)
+def up(boxes: int | None = None, described: str | None = None, release: str | None = None) -> list[str]:
+    """Make everything that is missing and leave the rest alone; the titles of the steps that changed something.
+
+    + release: the Debian release of the boxes; a box of another one is made anew, bare
+    """
+    lab = record.wish(boxes, described, release)
     hardware.load(lab.hardware)
     machine = preflight.look()
     preflight.check(machine)
@@ -42,7 +46,7 @@ def up(boxes: int | None = None, described: str | None = None) -> list[str]:
     with _locked():
         if machine.missing:
             with steps.step(f"packages that this machine lacks: {', '.join(machine.missing)}") as step:
-                preflight.install_missing(machine, step.say)
+                preflight.install_missing(step.say)
                 step.did()
         _prepare(lab, steps)
         lab = _layers(lab, steps)
@@ -71,9 +75,14 @@ def down(purge: bool = False) -> None:
         shutil.rmtree(paths.state(), ignore_errors=True)
 
 
-def reset(name: str) -> float:
-    """Give `name` back bare; seconds until ssh answers. Resetting pve01 keeps its boxes' disks and configurations."""
+def reset(name: str, release: str | None = None) -> float:
+    """Give `name` back bare; seconds until ssh answers. Resetting pve01 keeps its boxes' disks and configurations.
+
+    + release: the Debian release that the box is made of from now on; None: the one it has
+    """
     lab = _existing(name)
+    if release is not None:
+        lab = _with_release(lab, name, release)
     begun = time.monotonic()
     with _locked():
         lxc.stop(name)
@@ -82,7 +91,7 @@ def reset(name: str) -> float:
             roots.ensure_hypervisor(lab.hypervisor_stack())
         else:
             roots.discard(paths.boxes() / name)
-            roots.ensure_box(name, lab.box_stack())
+            roots.ensure_box(name, lab.box_stack(name), lab.release(name))
         lxc.start(name)
         lxc.wait_for_ssh([_PVE, *lab.names] if name == _PVE else [name])
         roots.empty_trash()
@@ -132,6 +141,7 @@ def status() -> list[dict[str, object]]:
             "address": network.addresses()[name],
             "state": (state := lxc.state(name)),
             "ssh": state == "RUNNING" and lxc.ssh_answers(name),
+            "debian": RELEASES[lab.release(name)].version if lab else 0,
             "hardware": f"{hardware.current().get('name', '')} (stand-in)",
         }
         for name in names
@@ -178,11 +188,28 @@ def _layers(lab: Lab, steps: Steps) -> Lab:
     overlay = layers.overlayfs_works()
     if not overlay:
         steps.console.print("  no overlayfs in this kernel: every container gets a full copy, and a reset takes longer")
-    box, hypervisor = base.ensure(steps, clients.files(os.environ, str(network.RANGE)), _mirror(), overlay)
-    box_layers, hypervisor_layers = (tuple(p.name for p in stack.layers) for stack in (box, hypervisor))
-    lab = replace(lab, overlay=overlay, box_layers=box_layers, hypervisor_layers=hypervisor_layers)
+    stacks, hypervisor = base.ensure(steps, _ground(overlay), {DEFAULT, *lab.releases.values()})
+    names = {release: tuple(layer.name for layer in stack.layers) for release, stack in stacks.items()}
+    lab = replace(
+        lab,
+        overlay=overlay,
+        box_layers=names.pop(DEFAULT),
+        layers_of_release=names,
+        hypervisor_layers=tuple(layer.name for layer in hypervisor.layers),
+    )
     record.save(lab)
     return lab
+
+
+def _ground(overlay: bool) -> base.Ground:
+    return base.Ground(clients.files(os.environ, str(network.RANGE)), _mirror(), overlay)
+
+
+def _with_release(lab: Lab, name: str, release: str) -> Lab:
+    if name == _PVE:
+        raise GpuboxError(f"{_PVE} is always Debian {RELEASES[DEFAULT].version}", "a box", "gpubox lab status")
+    with _locked():
+        return _layers(lab.of_release(release, name), Steps())
 
 
 def _containers(lab: Lab, steps: Steps) -> None:
@@ -193,7 +220,9 @@ def _containers(lab: Lab, steps: Steps) -> None:
             step.did()
     for name in lab.names:  # before pve01, which starts them when it boots
         with steps.step(f"{name}: disk and configuration") as step:
-            if roots.ensure_box(name, lab.box_stack()):
+            if roots.release_of(name) not in ("", lab.release(name)):
+                lxc.stop(name)
+            if roots.ensure_box(name, lab.box_stack(name), lab.release(name)):
                 step.did()
     with steps.step(f"{_PVE}: hypervisor") as step:
         if roots.ensure_hypervisor(lab.hypervisor_stack()) | _start(_PVE):
@@ -220,7 +249,7 @@ def _surplus(lab: Lab) -> list[str]:
 
 def _tidy(lab: Lab) -> None:
     roots.empty_trash()
-    layers.remove_leftovers(roots.layers_in_use() | set(lab.box_stack().layers) | set(lab.hypervisor_stack().layers))
+    layers.remove_leftovers(roots.layers_in_use() | _ground(lab.overlay).known())
 
 
 def _existing(name: str) -> Lab:

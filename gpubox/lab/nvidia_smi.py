@@ -5,6 +5,8 @@ Copied into the boxes as it is, so it uses the standard library only. Like the r
 cannot be opened is not there, and without /dev/nvidiactl it fails with the real one's words and exit codes.
 """
 
+from __future__ import annotations
+
 import errno
 import json
 import os

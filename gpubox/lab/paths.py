@@ -52,3 +52,8 @@ def cache() -> Path:
 def files() -> Path:
     """Files of the lab that are copied into boxes as they are."""
     return Path(__file__).parent / "files"
+
+
+def system_packages() -> Path:
+    """The script that lists and installs what the outer machine needs; `make` calls it before Python is there."""
+    return Path(__file__).parent / "system_packages.sh"

@@ -11,18 +11,6 @@ from pathlib import Path
 from gpubox.lab import network, paths, shell
 from gpubox.support.errors import GpuboxError
 
-PROGRAMS = {  # program: Debian package
-    "lxc-start": "lxc",
-    "debootstrap": "debootstrap",
-    "nft": "nftables",
-    "apt-ftparchive": "apt-utils",
-    "dpkg-deb": "dpkg-dev",
-    "gpg": "gpg",
-    "gpg-agent": "gpg-agent",  # only recommended by gpg, which makes no key without it
-    "ip": "iproute2",
-    "ssh": "openssh-client",
-    "setpriv": "util-linux",
-}
 _NEEDED_GIB = 12
 _NARROW = 16
 _NAMESPACES = ("mnt", "pid", "net", "uts", "ipc", "cgroup")
@@ -114,7 +102,7 @@ def look() -> Machine:
         ours=network.is_ours(),
         links=frozenset(network.links() if shutil.which("ip") else ()),
         ranges=_other_ranges(),
-        missing=tuple(sorted({p for program, p in PROGRAMS.items() if not shutil.which(program)})),
+        missing=tuple(shell.run("sh", str(paths.system_packages()), "--missing", "lab").split()),
     )
 
 
@@ -125,13 +113,9 @@ def cgroup_layout() -> str:
     return "v1" if Path("/sys/fs/cgroup/devices").is_dir() else ""
 
 
-def install_missing(machine: Machine, say: shell.OnLine) -> None:
+def install_missing(say: shell.OnLine) -> None:
     """Install missing Debian packages; the bridge that Debian's lxc would start of its own is switched off again."""
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    shell.stream(["apt-get", "update"], say, env)
-    shell.stream(["apt-get", "install", "-y", "--no-install-recommends", *machine.missing], say, env)
-    if "lxc" in machine.missing and Path("/run/systemd/system").is_dir():
-        shell.run("systemctl", "disable", "--now", "lxc-net.service")
+    shell.stream(["sh", str(paths.system_packages()), "lab"], say)
 
 
 def _taken(machine: Machine) -> str | None:

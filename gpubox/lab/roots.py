@@ -6,27 +6,39 @@ import subprocess
 import uuid
 from pathlib import Path
 
-from gpubox.lab import clients, containers, furnish, network, paths, shell
+from gpubox.lab import clients, containers, furnish, network, paths, preflight, shell
 from gpubox.lab.files_io import write
 from gpubox.lab.layers import Stack
+from gpubox.lab.releases import DEFAULT
 
 _PVE = network.HYPERVISOR
+_RELEASE = "release"  # in a box's folder: the Debian release that it was made of
 
 
-def ensure_box(name: str, stack: Stack) -> bool:
+def ensure_box(name: str, stack: Stack, release: str) -> bool:
     """The folder of a GPU box, whole or not at all; what exists and can stand is left alone. Whether it was made."""
     folder = paths.boxes() / name
-    if _stands(folder):
+    if _stands(folder) and release_of(name) == release:
         return False
     fresh = _fresh(folder, name, stack)
-    write(fresh / "lab.conf", _lab_part(name))
+    write(fresh / _RELEASE, f"{release}\n")
+    write(fresh / "lab.conf", _lab_part(name, release))
     write(fresh / "config", containers.box(name, stack, network.default_link()[1]))
     return _put(fresh, folder)
 
 
+def release_of(name: str) -> str:
+    """The Debian release that a box was made of; empty: there is no such box."""
+    folder = paths.boxes() / name
+    said = folder / _RELEASE
+    if said.is_file():
+        return said.read_text().strip()
+    return DEFAULT if folder.is_dir() else ""  # made before there were others
+
+
 def refresh_box(name: str) -> bool:
     """The lab's own part of an existing box's configuration as it is now; whether it changed."""
-    return write(paths.boxes() / name / "lab.conf", _lab_part(name))
+    return write(paths.boxes() / name / "lab.conf", _lab_part(name, release_of(name)))
 
 
 def ensure_hypervisor(stack: Stack) -> bool:
@@ -88,9 +100,10 @@ def _put(fresh: Path, folder: Path) -> bool:
     return True
 
 
-def _lab_part(name: str) -> str:
+def _lab_part(name: str, release: str) -> str:
     own = paths.hardware_of(name).is_dir()
-    return containers.box_lab(containers.box_mounts(name, _shared(), own))
+    mounts = containers.box_mounts(name, _shared(), own)
+    return containers.box_lab(mounts, containers.init_line(release, preflight.cgroup_layout()))
 
 
 def _shared() -> list[Path]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gpubox.hypervisor import nodes
+from gpubox.onboard.several import described
 from gpubox.onboard.state import Box, Gpus, Hypervisor
 from gpubox.rules.finding import Finding, Severity
 from gpubox.support.errors import GpuboxError
@@ -134,6 +135,10 @@ def _machine(name: str, box: Box) -> Iterator[Finding]:
             found = f"process {server.pid} is a model server in {server.held}: that is left alone, and not adopted"
             todo = "stop it there before the deploy: it has the cards, and maybe the port"
             yield _finding("box-server-held", "warning", name, found, "", todo)
+    if len(box.by_hand) > 1:
+        found = f"{len(box.by_hand)} model servers: {'; '.join(map(described, box.by_hand))}"
+        todo = "--server PID says which to adopt; those that are not adopted keep running as they are"
+        yield _finding("box-servers", "info", name, found, "one for this box", todo)
     if len(box.gpus.cards) > 1 and (box.shm or 0) < _SHM_BYTES:
         found = f"shared memory (/dev/shm) of {(box.shm or 0) >> 20} MiB"
         yield _finding("box-shm", "warning", name, found, "at least 1 GiB: NCCL's transport without peer-to-peer")

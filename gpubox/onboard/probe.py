@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from gpubox.facts.answers import Answer, answers, script
+from gpubox.facts.answers import Answer, answers, read_answers, script
 from gpubox.hypervisor import nodes
 from gpubox.hypervisor.cards import pci
 from gpubox.nccl.place import Signs, judge
 from gpubox.nccl.topology import Matrix, parse
 from gpubox.onboard import questions
 from gpubox.onboard.state import Box, Card, Container, Disk, Gpus, Hypervisor, Server, Venv, card_facts
+from gpubox.remote import secrets
 from gpubox.rules.facts import BoxFacts
 from gpubox.support import ssh
 from gpubox.support.errors import CannotTellError
@@ -32,7 +33,21 @@ def hypervisor(address: str, connection: Mapping[str, Any]) -> Hypervisor:
 
 
 def read_box(found: Mapping[str, Answer]) -> Box:
-    """The answers to questions.BOX."""
+    """The answers to questions.BOX. Error: cannot tell, with the question and the line."""
+    return read_answers("the state of the box", _box, found)
+
+
+def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
+    """The answers to questions.FACTS: what the rules judge by, and no more. Errors as above."""
+    return read_answers("the facts of the box", _facts, found)
+
+
+def read_hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
+    """The answers to questions.HYPERVISOR. Errors as above."""
+    return read_answers("the state of the hypervisor", _hypervisor, found)
+
+
+def _box(found: Mapping[str, Answer]) -> Box:
     names = found["os"].text.splitlines()
     return Box(
         hostname=found["hostname"].text.strip(),
@@ -55,13 +70,12 @@ def read_box(found: Mapping[str, Answer]) -> Box:
         venvs=[Venv(*line.split("\t")) for line in found["venvs"].text.splitlines()],
         units=found["units"].text.splitlines(),
         servers=_servers(found["servers"]),
-        users=[line.strip() for line in found["users"].text.splitlines()],
+        users=[_user(line) for line in found["users"].text.splitlines()],
         apt=_apt(found),
     )
 
 
-def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
-    """The answers to questions.FACTS: what the rules judge by, and no more."""
+def _facts(found: Mapping[str, Answer]) -> BoxFacts:
     names, text = found["os"].text.splitlines(), found["driver"].text
     return BoxFacts(
         cards=card_facts(_cards(found["cards"], {})),
@@ -72,8 +86,7 @@ def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
     )
 
 
-def read_hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
-    """The answers to questions.HYPERVISOR."""
+def _hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
     rows = [line.split("\t") for line in found["containers"].text.splitlines() if line.count("\t") == 2]
     return Hypervisor(
         hostname=found["hostname"].text.strip(),
@@ -185,6 +198,12 @@ def _disks(text: str) -> list[Disk]:
     rows = (line.split() for line in text.splitlines()[1:])
     found = {row[5]: Disk(row[5], int(row[1]), int(row[3])) for row in rows if len(row) == 6 and row[1].isdigit()}
     return list(found.values())
+
+
+def _user(line: str) -> str:
+    """A process that has a card open, as `PID COMMAND`, without secrets and not longer than a line."""
+    pid, *words = line.strip().split("\t")
+    return f"{pid} {' '.join(secrets.argv(words))}"[:120].strip()
 
 
 def _servers(answer: Answer) -> list[Server]:

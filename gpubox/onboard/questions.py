@@ -58,19 +58,25 @@ printf '%s\\t%s\\t%s\\n' "$d" "$(sed -n 's/^version[^=]*= *//p' "$f" | head -n1)
 while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
     "servers": payload.shell("servers", flags=payload.BARE),
     "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
-while read -r p; do echo "$p $(tr '\\0' ' ' <"/proc/$p/cmdline" | cut -c1-120 | sed 's/\\(key\\|token\\|password\\)[ =].*/\\1 .../I')"; done""",  # noqa: E501 - one shell line
+while read -r p; do printf '%s\\t%s\\n' "$p" "$(tr '\\0\\n' '\\t ' <"/proc/$p/cmdline")"; done""",
     "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",
     "dpkg-audit": "LC_ALL=C dpkg --audit 2>&1",
     "apt-holders": apt.HOLDERS,
 }
+
+# as PVE::LXC::Config::parse_pct_config: up to the first header, the last of equal keys
+_PCT_HOSTNAME = """name_of() { sed -nE '/^\\[(pve:pending|[a-z][a-z0-9_-]+)\\][[:space:]]*$/Iq
+s/^hostname:[[:space:]]*(.*[^[:space:]])[[:space:]]*$/\\1/p' "$1" | tail -n1; }
+"""
 
 HYPERVISOR = {
     **_COMMON,
     **GPUS,
     "kind": """if [ -x /usr/sbin/pct ]; then echo proxmox; elif [ -x /usr/bin/incus ]; then echo incus
 elif [ -x /usr/bin/lxc-ls ]; then echo lxc; fi""",
-    "containers": """if [ -x /usr/sbin/pct ]; then for f in /etc/pve/lxc/*.conf; do [ -e "$f" ] || continue
-n=${f##*/}; n=${n%.conf}; printf '%s\\t%s\\t%s\\n' "$n" "$(sed -n '/^\\[/q; s/^hostname: *//p' "$f")" "$(
+    "containers": f"""{_PCT_HOSTNAME}if [ -x /usr/sbin/pct ]; then
+for f in /etc/pve/lxc/*.conf; do [ -e "$f" ] || continue
+n=${{f##*/}}; n=${{n%.conf}}; printf '%s\\t%s\\t%s\\n' "$n" "$(name_of "$f")" "$(
 /usr/bin/lxc-info -n "$n" -iH | tr '\\n' ' ')"; done
 elif [ -x /usr/bin/incus ]; then /usr/bin/incus list --format csv --columns n4 | sed 's/"//g' | grep -E '^[^,]+,' |
 while IFS=, read -r n a; do printf '%s\\t%s\\t%s\\n' "$n" "$n" "$a"; done

@@ -1,6 +1,8 @@
 """What a look at a machine found. What is absent is None or empty, never a guess."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpubox.hypervisor.nodes import Node
 from gpubox.nccl.place import Judgement
@@ -108,6 +110,18 @@ class Server:
     user: str = "root"
     held: str = ""
     """Who would start it again, or hides its files, as `docker container 3f2a9c1b2d4e`; empty: it can be replaced."""
+    source: str = ""
+    """Folder of SGLang's sources where those run; empty: an installed release."""
+    config: list[tuple[str, Any]] | None = None
+    """What the file of `--config` says, name and value in its order; None: no such file, or one that was not read."""
+    process: Mapping[str, Any] = field(default_factory=dict)
+    """What binds it beyond a login's defaults, by the names of a profile's `process`; `told`: what has none there."""
+
+    @property
+    def cards(self) -> set[str] | None:
+        """Its cards as CUDA_VISIBLE_DEVICES names them; None: all that there are."""
+        named = self.environment.get("CUDA_VISIBLE_DEVICES", "")
+        return {part.strip() for part in named.split(",") if part.strip()} or None
 
 
 @dataclass(frozen=True)

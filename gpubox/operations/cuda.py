@@ -66,9 +66,9 @@ def source(wish: AptSource, look: Callable[[], CudaState]) -> Commands:
     + look: gives the CudaState of the host
     """
     state = look()
-    own = cuda.own_list(state.distribution)
-    if own in state.files:
-        yield StringCommand("rm -f", QuoteString(own))
+    for path in state.files:
+        if cuda.is_own_list(path):
+            yield StringCommand("rm -f", QuoteString(path))
     file = OwnedFile(cuda.SOURCE_FILE, cuda.sources(cuda.repository(wish.uri, state.distribution)))
     if not file.is_at(state.files[cuda.SOURCE_FILE]):
         yield from put(file)

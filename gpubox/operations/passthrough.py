@@ -12,7 +12,7 @@ from pyinfra.api.host import Host
 from pyinfra.api.state import State
 from pyinfra.context import ctx_state, host
 
-from gpubox.hypervisor import incus, nodes
+from gpubox.hypervisor import incus, nodes, proxmox_config
 from gpubox.hypervisor.cards import Card, Wanted, choose, refuse_shared
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
@@ -96,8 +96,14 @@ def _configure(box: Kind, found: PassthroughState, given: Gift) -> list[StringCo
     if box.name == "incus":
         every = given.cards == tuple(card for card in found.cards if card.minor is not None)
         changes = incus.changes(box.container, old, given.cards, given.caps, every)
+        for words in changes:
+            if words[:4] == ["incus", "config", "device", "remove"] or words[-1] == "none":
+                _say(f"container {box.container}: its device {words[5]} is taken out: it is not given that")
         return [_words(words) for words in changes]
     text = new_text(box, found, given)
+    if box.name == "proxmox":
+        for line in proxmox_config.changed_lines(old, text):
+            _say(f"{box.config_path}: {line}")
     return [_replace(box, old, text)] if text != old else []
 
 

@@ -1,6 +1,5 @@
 """Look at a release before it is switched to, and switch to it: the only thing that stops a running server."""
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -15,8 +14,10 @@ from gpubox.facts.release import Releases
 from gpubox.facts.service import ServiceState
 from gpubox.operations import Commands, onbox, operation, watch
 from gpubox.operations.progress import beating
+from gpubox.remote import secrets
 from gpubox.remote.checks import Arguments
 from gpubox.support import payload
+from gpubox.support.reading import json_object
 
 
 @operation()
@@ -83,10 +84,10 @@ def _check(state: State, host: Host, arguments: Arguments) -> bool:
     if not lines:
         logger.error(f"{host.print_prefix}{' '.join(errors) or 'the release cannot be looked at: no reason given'}")
         return False
-    said = json.loads(lines[-1])
+    said = json_object(lines[-1], "what the look at the release said")
     for finding in said["findings"]:
         todo = f"\n  to do:  {finding['todo']}" if finding["todo"] else ""
-        logger.error(f"{host.print_prefix}{finding['check']}: {finding['found']}{todo}")
+        logger.error(f"{host.print_prefix}{finding['check']}: {secrets.text(finding['found'])}{todo}")
     if said["findings"]:
         logger.error(f"{host.print_prefix}nothing was switched: what served before serves on")
         return False

@@ -8,6 +8,7 @@ from pyinfra.api import Host, StringCommand
 
 from gpubox.operations import onbox
 from gpubox.support import payload
+from gpubox.support.reading import json_object
 
 _watching: WeakKeyDictionary[Any, tuple[Any, Any, Any]] = WeakKeyDictionary()
 
@@ -33,7 +34,7 @@ def end(host: Host) -> str | None:
         return None
     opened[0].channel.shutdown_write()
     line = opened[1].readline()
-    return said(json.loads(line)) if line.startswith("{") else None
+    return said(json_object(line, "what the watch said")) if line.startswith("{") else None
 
 
 def said(seen: dict[str, Any]) -> str:

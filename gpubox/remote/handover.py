@@ -22,11 +22,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote import files, proc
+from gpubox.remote import config_file, files, proc
+from gpubox.remote.launchers import launch
 
 LAUNCHER = "sglang.launch_server"
-OURS = ("api-key", "config", "revision")
-"""Flags that gpubox gives in its own way: they may differ."""
+OURS = ("api-key", "config", "revision", "admin-api-key", "ssl-keyfile-password", "watermark-key")
+"""Flags that gpubox gives in its own way, or has no place for: they may differ."""
 END_S = 60.0
 ENDED = Path("/var/lib/gpubox/ended.json")
 """How the server that was ended was started; gone once a release has answered (gpubox.remote.switch)."""
@@ -55,7 +56,7 @@ def look(flags: list[str], unit: str) -> dict[str, Any]:
     """The server with these flags outside of the unit."""
     wanted = settings(flags)
     for process in proc.processes():
-        words = server_words(proc.words(process))
+        words = server_words(process)
         if words is None or settings(words) != wanted or not proc.is_seen_here(process):
             continue
         services = proc.services(process)
@@ -80,15 +81,19 @@ def settings(words: list[str]) -> dict[str, list[str]]:
     return {name: values for name, values in found.items() if not _is_ours(name)}
 
 
-def server_words(argv: list[str]) -> list[str] | None:
-    """What stands after the launcher; None: this is no SGLang."""
-    if LAUNCHER in argv and argv[argv.index(LAUNCHER) - 1] == "-m" and "python" in argv[0]:
-        return argv[argv.index(LAUNCHER) + 1 :]
-    at = argv.index("serve", 2) if "serve" in argv[2:] else 0
-    if at and argv[at - 1].rpartition("/")[2] == "sglang":
-        words = argv[at + 1 :]
-        return ["--model-path", *words] if words and not words[0].startswith("-") else words
-    return None
+def server_words(process: Path) -> list[str] | None:
+    """The flags of a server with their values, those of its file (`--config`) before its own; None: no SGLang."""
+    folder = proc.link(process, "cwd")
+    found = launch(proc.words(process), folder, proc.link(process, "exe"))
+    if found is None or found.engine != "sglang":
+        return None
+    if "--config" not in found.words[:-1]:
+        return found.words
+    try:
+        items = config_file.read(Path(folder, found.words[found.words.index("--config") + 1]).read_text())
+    except (OSError, ValueError):
+        return found.words
+    return [*config_file.words(items), *found.words]
 
 
 def remember(found: dict[str, Any]) -> None:

@@ -11,13 +11,9 @@ import pwd
 import re
 from pathlib import Path
 
-from gpubox.remote import proc
+from gpubox.remote import bindings, config_file, interpreter, proc, secrets
+from gpubox.remote.launchers import launch
 
-MASK = "@@secret@@"
-SECRET_FLAGS = ("api-key", "admin-api-key", "ssl-keyfile-password", "watermark-key")
-SECRET_VARIABLE = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)|(APIKEY|PASSWORD)$")
-SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@|^(hf_|sk-|ghp_|github_pat_)\w{8,}")
-"""An address with a password in it, or the prefix of a well-known kind of token."""
 SESSION = re.compile(
     r"(PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|TERM|MAIL|LANG|LANGUAGE|LC_\w+|LS_COLORS|HOSTNAME|TMUX\w*|STY"
     r"|DISPLAY|COLORTERM|PS\d|VIRTUAL_ENV\w*|CONDA_\w+|SSH_\w+|XDG_\w+|DBUS_\w+|SUDO_\w+|EDITOR|VISUAL|LESS\w*|NOHUP"
@@ -30,6 +26,7 @@ RELEVANT = re.compile(
 """What bears on a model server, even where every login here has it."""
 HELD = re.compile(r"(docker|libpod|containerd|crio)[-/:]([0-9a-f]{12})[0-9a-f]*")
 OF_A_USER = re.compile(r"/user@\d+\.service/(?:[^/\s]+/)*([^/\s]+\.service)$", re.M)
+PATH_FLAG = re.compile(r"(path|paths|template|file|folder|dir|config)$|^--model$")
 
 
 def main(words: list[str]) -> int:
@@ -41,25 +38,22 @@ def main(words: list[str]) -> int:
 def servers() -> list[dict[str, object]]:
     """One object a server, the launching process only."""
     every = {int(process.name): proc.words(process) for process in proc.processes()}
-    found = {pid: argv for pid, argv in every.items() if _is_server(argv)}
+    found = {pid: argv for pid, argv in every.items() if _is_the_server(proc.process(pid), argv)}
     launching = [pid for pid in found if proc.parent(proc.process(pid)) not in found]
     return [_described(proc.process(pid), found[pid]) for pid in launching]
 
 
 def masked(argv: list[str]) -> tuple[list[str], list[str]]:
     """The command line without its secrets, and the flags that had them."""
-    words, secret = list(argv), []
-    for number, word in enumerate(words):
-        name, equals, _ = word.partition("=")
-        flag = next((f for f in SECRET_FLAGS if len(name) > 6 and name.startswith("--") and f.startswith(name[2:])), "")
-        if not flag:
-            continue
-        secret.append(flag)
-        if equals:
-            words[number] = f"{name}={MASK}"
-        elif number + 1 < len(words):
-            words[number + 1] = MASK
-    return words, secret
+    words = secrets.argv(argv)
+    flags: list[str] = []
+    flag = ""
+    for before, word in zip(argv, words):
+        name = before.partition("=")[0]
+        flag = name if name.startswith("--") else flag
+        if word != before:
+            flags.append(secrets.flag_meant(flag) or flag.lstrip("-"))
+    return words, flags
 
 
 def environment(pairs: list[str], login: dict[str, str]) -> tuple[dict[str, str], list[str], list[str]]:
@@ -71,7 +65,7 @@ def environment(pairs: list[str], login: dict[str, str]) -> tuple[dict[str, str]
     values = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     own = {name: value for name, value in values.items() if value and not SESSION.fullmatch(name)}
     common = sorted(name for name in own if login.get(name) == own[name] and not RELEVANT.fullmatch(name))
-    secret = sorted(name for name, value in own.items() if _is_secret(name, value))
+    secret = sorted(name for name, value in own.items() if secrets.is_secret(name, value))
     kept = {name: value for name, value in own.items() if name not in secret and name not in common}
     return kept, secret, common
 
@@ -89,18 +83,16 @@ def holder(groups: str, same_namespace: bool = True) -> str:
     return f"{service[1]} of a user" if (service := OF_A_USER.search(groups)) else ""
 
 
-def _is_secret(name: str, value: str) -> bool:
-    return bool(SECRET_VARIABLE.search(name.upper()) or SECRET_VALUE.search(value))
-
-
 def _described(process: Path, argv: list[str]) -> dict[str, object]:
     words, secret_flags = masked(argv)
     pairs = proc.words(process, "environ")
     variables, secret_variables, common = environment(pairs, dict(os.environ))
     everything = proc.variables(process)
     folder, groups = proc.link(process, "cwd"), proc.text(process, "cgroup")
-    venv = _venv(argv[0], folder, everything)
+    runs = interpreter.environment(process, argv[0], folder, everything)
     cache, revision = _hub(argv, everything)
+    started = launch(words, folder, proc.link(process, "exe"))
+    flags = started.words if started else words
     return {
         "pid": int(process.name),
         "argv": words,
@@ -113,39 +105,43 @@ def _described(process: Path, argv: list[str]) -> dict[str, object]:
         "held": holder(groups, proc.is_seen_here(process)),
         "user": _user(process),
         "folder": folder,
-        "relative": [word for word in words if _is_relative(word, folder)],
-        "venv": str(venv or ""),
-        "sglang": _version(venv, "sglang"),
-        "torch": _version(venv, "torch"),
+        "relative": _relative(flags, folder),
+        "venv": runs.prefix,
+        "sglang": interpreter.version(runs.sites, "sglang"),
+        "torch": interpreter.version(runs.sites, "torch"),
+        "source": interpreter.sources(runs.sites, interpreter.searched_first(argv, folder, everything), "sglang"),
         "release": everything.get("GPUBOX_RELEASE", ""),
         "cache": cache,
         "revision": revision,
+        "config": _config(flags, folder),
+        "process": bindings.bindings(process),
     }
 
 
-def _is_server(argv: list[str]) -> bool:
-    if not argv or not os.path.basename(argv[0]).startswith("python"):  # noqa: PTH119 - a word, maybe no path
-        return False
-    after_m = argv[argv.index("-m") + 1] if "-m" in argv[:-1] else ""
-    if after_m in {"sglang.launch_server", "vllm.entrypoints.openai.api_server"}:
-        return True
-    before = argv[argv.index("serve") - 1] if "serve" in argv[2:] else ""
-    return before.rsplit("/", 1)[-1] in {"sglang", "vllm"}
+def _config(words: list[str], folder: str) -> list[object] | None:
+    """What the file of `--config` says, as [name, value] pairs in its order; None: no such flag, or a file that cannot
+    be read here. SGLang reads it only where name and file are two words. Secrets are masked."""
+    if "--config" not in words[:-1]:
+        return None
+    try:
+        found = config_file.read(Path(folder, words[words.index("--config") + 1]).read_text())
+    except (OSError, ValueError):
+        return None
+    return [[name, secrets.data(value, f"--{name}")] for name, value in found]
+
+
+def _is_the_server(process: Path, argv: list[str]) -> bool:
+    return _is_server(argv, proc.link(process, "cwd"), proc.link(process, "exe"))
+
+
+def _is_server(argv: list[str], folder: str = "", program: str = "") -> bool:
+    return launch(argv, folder, program) is not None
 
 
 def _unit(groups: str) -> str:
     """The service of its control group; a login session's scope is none."""
     found = [m[1] for line in groups.splitlines() if (m := re.search(r"/system\.slice/([^/]+\.service)", line))]
     return next((unit for unit in found if unit not in {"ssh.service", "sshd.service", "cron.service"}), "")
-
-
-def _venv(program: str, folder: str, variables: dict[str, str]) -> Path | None:
-    if "/" in program:
-        candidates = [Path(folder, program).parent.parent]
-    else:
-        path = variables.get("PATH", "").split(":")
-        candidates = [Path(part).parent for part in path if part and Path(part, program).exists()]
-    return next((venv for venv in candidates if (venv / "pyvenv.cfg").exists()), None)
 
 
 def _user(process: Path) -> str:
@@ -157,10 +153,31 @@ def _user(process: Path) -> str:
     return next((entry.pw_name for entry in pwd.getpwall() if entry.pw_uid == number), str(number))
 
 
-def _is_relative(word: str, folder: str) -> bool:
-    """A path that only means something in the server's working directory."""
-    value = word.partition("=")[2] if word.startswith("--") else word
-    return "/" in value and value[0] not in "/~{" and Path(folder, value).exists()
+def _relative(words: list[str], folder: str) -> list[str]:
+    """Words that are paths seen from the server's working directory; what `--config` names was read there."""
+    found, name = [], ""
+    for word in words:
+        is_flag = word.startswith("--")
+        name = word.partition("=")[0] if is_flag else name
+        if name != "--config" and _is_relative(word, folder, bool(PATH_FLAG.search(name))):
+            found.append(word)
+    return found
+
+
+def _is_relative(word: str, folder: str, of_a_path: bool) -> bool:
+    """A path that only means something in the server's working directory; without a slash only where a path belongs."""
+    after = word.partition("=")[2]
+    values = [after] if word.startswith("--") else [word, after]  # as --lora-paths NAME=PATH
+    return any(_is_there(value, folder) for value in values if "/" in value or of_a_path)
+
+
+def _is_there(value: str, folder: str) -> bool:
+    if not value or value[0] in "/~{":
+        return False
+    try:
+        return Path(folder, value).exists()
+    except (OSError, ValueError):  # too long for a name: a text
+        return False
 
 
 def _hub(argv: list[str], variables: dict[str, str]) -> tuple[str, str]:
@@ -177,8 +194,3 @@ def _hub(argv: list[str], variables: dict[str, str]) -> tuple[str, str]:
 
 def _names_model(word: str) -> bool:
     return word.partition("=")[0] in {"--model", "--model-path"}
-
-
-def _version(venv: Path | None, package: str) -> str:
-    found = venv.glob(f"lib/python*/site-packages/{package}-*.dist-info") if venv else ()
-    return next((p.name.removesuffix(".dist-info").partition("-")[2] for p in found), "")

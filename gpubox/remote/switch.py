@@ -32,14 +32,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote import command, files, proc
+from gpubox.remote import command, files, proc, secrets
 from gpubox.remote.arguments import parse
 from gpubox.remote.command import CommandError
 
 DONE, FAILED, CANNOT_TELL = 0, 1, 2
 STAMP = "GPUBOX_RELEASE"
 GOING = ".gpubox-old"
-_SECRET = re.compile(r"^(\w*(?:TOKEN|KEY|SECRET|PASS)\w*)=.*", re.I)
+_VARIABLE = re.compile(r'^([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"$', re.M | re.S)
+"""A variable of an EnvironmentFile that gpubox.server.systemd wrote; its value may go over several lines."""
 
 
 @dataclass(frozen=True)
@@ -274,12 +275,19 @@ def _described(arguments: Arguments, digest: str) -> dict[str, Any]:
     variables = (folder / "environment").read_text() if (folder / "environment").is_file() else ""
     return {
         **_about(arguments, digest),
-        "argv": files.read_json(folder / "argv.json", []),
-        "environment": [_SECRET.sub(r"\1=(secret)", line) for line in variables.splitlines() if line[:1] != "#"],
+        "argv": secrets.argv(files.read_json(folder / "argv.json", [])),
+        "environment": [_shown(found) for found in _VARIABLE.finditer(variables)],
         "probe": files.read_json(folder / "probe.json", {}),
         "verified": _marked(arguments, digest, "verified"),
         "by": _marked(arguments, digest, "by"),
     }
+
+
+def _shown(variable: re.Match[str]) -> str:
+    """The line of a variable, without its value where that is secret."""
+    name, value = variable[1], re.sub(r"\\(.)", r"\1", variable[2], flags=re.S)
+    shown = secrets.variable(name, value)
+    return variable[0] if shown == value else f"{name}={shown}"
 
 
 def _about(arguments: Arguments, digest: str) -> dict[str, Any]:

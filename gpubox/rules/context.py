@@ -10,7 +10,7 @@ from gpubox.hosts import Box
 from gpubox.rules.facts import BoxFacts, CardFact
 from gpubox.rules.finding import UnknownError
 from gpubox.settings.host import BoxSettings
-from gpubox.settings.profile import FlagValue, Profile
+from gpubox.settings.profile import FlagValue, Profile, settings_digest
 from gpubox.settings.stack import Stack
 
 T = TypeVar("T")
@@ -43,6 +43,17 @@ class Context:
     def stack(self) -> Stack:
         """Of the box."""
         return self.box.stack
+
+    @property
+    def seen_running(self) -> bool:
+        """Whether a server ran with the very settings of the profile, on the release of its stack, when it was adopted.
+
+        What people change afterwards was not seen.
+        """
+        seen, profile = self.profile.adopted, self.profile
+        if seen is None or seen.sglang != self.stack.sglang:
+            return False
+        return seen.settings == settings_digest(profile.flags, profile.environment, profile.python_args)
 
     @property
     def environment(self) -> dict[str, str]:

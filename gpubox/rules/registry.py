@@ -25,19 +25,26 @@ class Rule:
     judge: Judge
     subject: str
     """Name of the file that it stands in."""
+    refutable: bool = False
+    """It says that the server cannot start; one that was seen to run so refutes it."""
 
 
 _RULES: dict[str, Rule] = {}
 
 
 def rule(
-    name: str, severity: Severity, title: str, *evidence: str, needs: tuple[Need, ...] = ()
+    name: str,
+    severity: Severity,
+    title: str,
+    *evidence: str,
+    needs: tuple[Need, ...] = (),
+    refutable: bool = False,
 ) -> Callable[[Judge], Judge]:
     """Add a rule. Evidence: recorded deployments, upstream issues, wheels that were read, measurements."""
 
     def add(judge: Judge) -> Judge:
         subject = judge.__module__.rsplit(".", 1)[-1]
-        _RULES[name] = Rule(name, severity, title, evidence, needs, judge, subject)
+        _RULES[name] = Rule(name, severity, title, evidence, needs, judge, subject, refutable)
         return judge
 
     return add

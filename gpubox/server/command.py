@@ -3,7 +3,24 @@
 from gpubox.settings.profile import FlagValue, Profile
 from gpubox.settings.stack import Stack
 
+RESERVED = ("CUDA_HOME", "CUDA_PATH", "PATH")
+"""Variables of the service that come from its stack."""
+_CODE = {
+    # python(1)
+    *("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONEXECUTABLE", "PYTHONPLATLIBDIR"),
+    *("PYTHONCASEOK", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONPYCACHEPREFIX", "VIRTUAL_ENV", "CONDA_PREFIX"),
+    # ld.so(8), iconv(3), the CUDA driver
+    *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_ORIGIN_PATH", "GCONV_PATH", "CUDA_INJECTION64_PATH"),
+    # read in the wheels of sglang 0.5.9 and 0.5.23: packages that it imports, libraries that it loads
+    *("SGLANG_EXTERNAL_MODEL_PACKAGE", "SGLANG_EXTERNAL_MM_PROCESSOR_PACKAGE", "SGLANG_EXTERNAL_MM_MODEL_ARCH"),
+    *("SGLANG_PLUGINS", "SGLANG_HTTP_SERVER_APP_PATH", "SGLANG_NCCL_SO_PATH", "VLLM_NCCL_SO_PATH", "VLLM_PLUGINS"),
+}
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def changes_code(name: str) -> bool:
+    """Whether a variable puts other code into the server than that of its stack."""
+    return name in _CODE
 
 
 def argv(profile: Profile, venv_path: str, more: dict[str, FlagValue] | None = None) -> list[str]:

@@ -20,6 +20,7 @@ _PLACES = {
     "TVM_FFI_CACHE_DIR": "tvm_ffi",
 }
 """Variables as read in the wheels of sglang 0.5.9 to 0.5.23, flashinfer 0.7.2, torch 2.14, triton, apache-tvm-ffi."""
+VARIABLES = frozenset(_PLACES)
 _DRIVER = "/proc/driver/nvidia/version"
 _CUBINS = "/root/.cache/flashinfer/cubins"
 """Where FlashInfer keeps what it downloads instead of compiling, checked by digests: not lost with the rest."""

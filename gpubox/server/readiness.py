@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gpubox.remote import secrets
 from gpubox.server import verdict
 
 LIMITS_S = {"import": 900.0, "connect": 300.0, "capture": 1500.0, "warm-up": 900.0}
@@ -23,7 +24,7 @@ def about_log() -> dict[str, Any]:
 
 def story(event: dict[str, Any]) -> str:
     """A `failed` event of the probe for people: the cause, the verdict on the log, the log's last lines."""
-    lines = [*event.get("telling", []), *event.get("log", [])]
-    said = verdict.cause(lines)
-    parts = [event.get("cause", "no cause given"), *([f"the log says: {said}"] if said else [])]
-    return "\n".join([*parts, *(f"    | {line}" for line in event.get("log", []))])
+    log = secrets.lines(event.get("log", []))
+    said = verdict.cause([*secrets.lines(event.get("telling", [])), *log])
+    parts = [secrets.text(event.get("cause", "no cause given")), *([f"the log says: {said}"] if said else [])]
+    return "\n".join([*parts, *(f"    | {line}" for line in log)])

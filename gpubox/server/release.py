@@ -41,11 +41,14 @@ class Release:
     made_from: Mapping[str, str] = field(default_factory=dict)
     """For people: profile, stack, lock, patches, version of gpubox. No part of the digest: another name must not
     restart a server, and what is in the venv counts by the venv's digest."""
+    process: Sequence[str] = ()
+    """Lines of the unit that bind the process (processors, memory nodes, limits): only a start makes them true."""
 
     @property
     def digest(self) -> str:
         """Its name: 16 hexadecimal digits. What has another one is another process."""
-        return _digest([self.argv, self.environment, self.venv, self.api_key, self.revision])
+        bound = [list(self.process)] if self.process else []  # releases without keep their names
+        return _digest([self.argv, self.environment, self.venv, self.api_key, self.revision, *bound])
 
     @property
     def path(self) -> str:

@@ -50,6 +50,7 @@ def service_of(box: Box) -> Service:
     venv = venv_of(box)
     argv = command.argv(box.profile, release.venv_path(venv), _flags(box, key is not None))
     variables = _environment(box, release.venv_path(venv))
+    process = systemd.process_lines(box.profile.process)
     wish = Release(
         argv=argv,
         unit=render(
@@ -57,6 +58,7 @@ def service_of(box: Box) -> Service:
             profile=box.profile,
             exec_line=systemd.exec_line(argv),
             folder=FOLDER,
+            process=process,
             jit=jit.environment(venv),
             jit_line=systemd.exec_line(jit.ready(venv)),
         ),
@@ -66,6 +68,7 @@ def service_of(box: Box) -> Service:
         revision=_revision(box),
         probe=_probe(box, key is not None),
         made_from=_made_from(box),
+        process=process,
     )
     files = wish.files()
     return Service(

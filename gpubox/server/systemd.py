@@ -2,6 +2,7 @@
 
 import re
 
+from gpubox.settings.profile import Process
 from gpubox.support.errors import GpuboxError
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "%": "%%", "$": "$$", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -27,6 +28,23 @@ def environment_file(environment: dict[str, str]) -> str:
     control character.
     """
     return "".join(f'{name}="{_value(name, environment[name])}"\n' for name in sorted(environment))
+
+
+def process_lines(process: Process) -> list[str]:
+    """Settings of systemd.exec(5) for what binds a service; none where nothing is given."""
+    given = {
+        "CPUAffinity": process.cpus,
+        "NUMAPolicy": process.numa_policy,
+        "NUMAMask": process.numa_nodes,
+        "Nice": process.nice,
+        "OOMScoreAdjust": process.oom_score_adjust,
+        "CPUSchedulingPolicy": process.cpu_scheduling,
+        "CPUSchedulingPriority": process.cpu_priority,
+        "IOSchedulingClass": process.io_class,
+        "IOSchedulingPriority": process.io_priority,
+        **{f"Limit{name}": value for name, value in sorted(process.limits.items())},
+    }
+    return [f"{name}={value}" for name, value in given.items() if value is not None]
 
 
 def _word(word: str) -> str:

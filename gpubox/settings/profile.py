@@ -1,15 +1,41 @@
 """Profiles: what to serve and how. One YAML file each, in SGLang's own flag names."""
 
 import difflib
-from typing import Any, Literal
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gpubox.support import paths
 from gpubox.support.data import Model, named, read_yaml
 from gpubox.support.errors import GpuboxError
 
 FlagValue = bool | int | float | str | list[str | int | float] | None
+LimitName = Literal[
+    "CPU",
+    "FSIZE",
+    "DATA",
+    "STACK",
+    "CORE",
+    "RSS",
+    "NPROC",
+    "NOFILE",
+    "MEMLOCK",
+    "AS",
+    "LOCKS",
+    "SIGPENDING",
+    "MSGQUEUE",
+    "NICE",
+    "RTPRIO",
+    "RTTIME",
+]
+"""Of systemd.exec(5), without `Limit`."""
+
+
+Limit = Annotated[str, Field(pattern=r"^(infinity|[0-9]+)(:(infinity|[0-9]+))?$")]
+"""`soft:hard`, or one for both."""
 
 
 class ModelWish(Model):
@@ -39,6 +65,52 @@ class KnownAnswer(Model):
     """As a user would ask it."""
     answer: str
     """The whole answer; white space around it does not count."""
+
+
+class Process(Model):
+    """How systemd runs the server, where that differs from a service's default. Nothing given: nothing is written."""
+
+    cpus: str | None = Field(default=None, pattern=r"^[0-9][0-9, -]*$")
+    """Processors that it may use, as `0-31,64-95` (taskset, numactl -C): CPUAffinity=."""
+    numa_policy: Literal["default", "preferred", "bind", "interleave", "local"] | None = None
+    """Where its memory comes from (numactl): NUMAPolicy=."""
+    numa_nodes: str | None = Field(default=None, pattern=r"^[0-9][0-9, -]*$")
+    """NUMA nodes of that policy, as `0` or `0-1`: NUMAMask=."""
+    nice: int | None = Field(default=None, ge=-20, le=19)
+    """Nice=; the smaller, the more processor time."""
+    oom_score_adjust: int | None = Field(default=None, ge=-1000, le=1000)
+    """OOMScoreAdjust=; the smaller, the later the kernel kills it for want of memory."""
+    cpu_scheduling: Literal["batch", "idle", "fifo", "rr"] | None = None
+    """CPUSchedulingPolicy= (chrt)."""
+    cpu_priority: int | None = Field(default=None, ge=1, le=99)
+    """CPUSchedulingPriority= of fifo and rr."""
+    io_class: Literal["realtime", "best-effort", "idle"] | None = None
+    """IOSchedulingClass= (ionice)."""
+    io_priority: int | None = Field(default=None, ge=0, le=7)
+    """IOSchedulingPriority=, the smaller the sooner."""
+    limits: dict[LimitName, Limit] = Field(default_factory=dict)
+    """Resource limits by systemd's names without `Limit`, as `CORE: infinity`; `soft:hard` where they differ. NOFILE is
+    1048576 and MEMLOCK infinity without it."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        """What systemd takes only together."""
+        needs_nodes = self.numa_policy in {"preferred", "bind", "interleave"}
+        if needs_nodes != (self.numa_nodes is not None):
+            raise ValueError("numa_policy preferred, bind or interleave and numa_nodes: both or neither")
+        if (self.cpu_scheduling in {"fifo", "rr"}) != (self.cpu_priority is not None):
+            raise ValueError("cpu_scheduling fifo or rr and cpu_priority: both or neither")
+        return self
+
+
+class AdoptedFrom(Model):
+    """The running server that the profile was made of. While its flags and environment are the ones that were seen, and
+    the stack has that release, a rule that says that it cannot start is refuted by what was seen."""
+
+    sglang: str
+    """Release that ran; empty: another one than any, or changed sources."""
+    settings: str = Field(pattern=r"^[0-9a-f]{12}$")
+    """Digest of flags, environment and the interpreter's arguments as they were seen."""
 
 
 class Reason(Model):
@@ -81,6 +153,10 @@ class Profile(Model):
     """Environment of the service. CUDA_HOME and PATH come from the stack."""
     python_args: list[str] = Field(default_factory=list)
     """Arguments of the interpreter itself, as `-u`."""
+    process: Process = Process()
+    """Processors, memory nodes, priorities and limits of the server; a change of it restarts the server."""
+    adopted: AdoptedFrom | None = None
+    """Written by `gpubox onboard` of a server that ran; None: people wrote the profile."""
     known_answer: KnownAnswer | None = None
     start_timeout_s: int = Field(default=1800, gt=0)
     """Seconds from start to the first good answer (8 x 96 GB cards load for 7-8 minutes: recorded)."""
@@ -104,6 +180,13 @@ class Profile(Model):
     def model_path(self) -> str:
         """The local path or hub name that SGLang gets as its model."""
         return str(self.flags.get("model-path") or self.flags.get("model") or "")
+
+
+def settings_digest(flags: Mapping[str, FlagValue], environment: Mapping[str, str], python_args: Sequence[str]) -> str:
+    """What AdoptedFrom.settings compares; the order of the flags does not count."""
+    told = {name: value for name, value in flags.items() if value is not None and value is not False}
+    text = json.dumps([told, dict(environment), list(python_args)], sort_keys=True)
+    return sha256(text.encode()).hexdigest()[:12]
 
 
 def names() -> list[str]:

@@ -211,8 +211,24 @@ def test_a_key_that_cannot_vouch_is_replaced(state: CudaState, wish: Cuda, insta
 
 
 @pytest.mark.pain("P21")
-def test_the_keyrings_own_list_goes_and_ours_stands() -> None:
-    own = cuda.own_list("debian12")
+@pytest.mark.parametrize(
+    ("name", "is_own"),
+    [
+        ("cuda-debian12-x86_64.list", True),
+        ("cuda-debian13-x86_64.list", True),
+        ("cuda-ubuntu2404-x86_64.list", True),
+        ("cuda-our-mirror-x86_64.list", False),
+        ("gpubox-cuda.sources", False),
+    ],
+)
+def test_lists_that_a_keyring_package_brings(name: str, is_own: bool) -> None:
+    assert cuda.is_own_list(f"/etc/apt/sources.list.d/{name}") is is_own
+
+
+@pytest.mark.pain("P21")
+@pytest.mark.parametrize("distribution", ["debian12", "debian13"])  # a mirror's, or from before an upgrade
+def test_the_keyrings_own_list_goes_and_ours_stands(distribution: str) -> None:
+    own = f"/etc/apt/sources.list.d/cuda-{distribution}-x86_64.list"
     state = replace(CONVERGED, files={**CONVERGED.files, own: Entry("file")})
     commands = texts(operations.source._inner(wish=AptSource(uri=URI), look=lambda: state))
     assert commands[0] == f"rm -f {own}"

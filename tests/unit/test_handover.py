@@ -70,6 +70,31 @@ def test_the_other_launcher_is_the_same_server(process: Callable[..., None], arg
     assert handover.look(FLAGS, "sglang.service")["pids"] == [812]
 
 
+def test_the_launcher_by_its_file_is_the_same_server(process: Callable[..., None]) -> None:
+    process(812, ["python3", "/v/lib/python3.11/site-packages/sglang/launch_server.py", *FLAGS])
+    assert handover.look(FLAGS, "sglang.service")["pids"] == [812]
+
+
+@pytest.mark.parametrize(
+    ("text", "pids"),
+    [
+        ("model-path: /m\nport: 1\nlog-requests: false\n", [812]),  # the command line's port counts
+        ("model-path: /other\n", []),
+        ("{model-path: /m}\n", []),  # not read here
+    ],
+)
+def test_flags_of_a_file_count_too(process: Callable[..., None], tmp_path: Path, text: str, pids: list[int]) -> None:
+    process(812, [*BY_HAND, "--config", "flags.yaml", *FLAGS[2:]])
+    (tmp_path / "812/cwd").symlink_to(tmp_path)
+    (tmp_path / "flags.yaml").write_text(text)
+    assert handover.look(FLAGS, "sglang.service")["pids"] == pids
+
+
+def test_secrets_that_adoption_leaves_out_make_no_other_server(process: Callable[..., None]) -> None:
+    process(812, [*BY_HAND, *FLAGS, "--admin-api-key", "k"])
+    assert handover.look(FLAGS, "sglang.service")["pids"] == [812]
+
+
 def test_what_a_container_holds_is_never_meant(process: Callable[..., None], tmp_path: Path) -> None:
     process(812, [*BY_HAND, *FLAGS])
     for name, namespace in (("812", "pid:[2]"), ("self", "pid:[1]")):

@@ -1,6 +1,7 @@
 """Practice machine: the stand-ins for NVIDIA's driver."""
 
 import ctypes
+import struct
 import subprocess
 from pathlib import Path
 
@@ -20,6 +21,13 @@ def test_opening_the_library_fails_as_if_it_were_not_there(tmp_path: Path) -> No
     path.write_bytes(library("libcuda.so.1"))
     with pytest.raises(OSError, match="libgpubox-lab-has-no-driver"):
         ctypes.CDLL(str(path))
+
+
+def test_the_library_asks_for_no_executable_stack(tmp_path: Path) -> None:
+    """Debian 13's loader refuses one that says nothing of it, in other words than those of a missing library."""
+    data = library("libcuda.so.1")
+    headers = [struct.unpack_from("<II", data, 64 + 56 * number) for number in range(data[56])]
+    assert (0x6474E551, 6) in headers
 
 
 def test_apts_own_choice_is_the_wrong_one() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from gpubox.hosts import Box
 from gpubox.server.service import Service, service_of
@@ -48,3 +49,34 @@ def test_a_release_tells_what_it_was_made_from() -> None:
     assert (about["profile"], about["stack"], about["patches"]) == ("tiny-cpu", "sglang-0.5.23-cpu", "none")
     assert patched.made_from == {**about, "patches": "flashinfer-cutlass-autotune"}
     assert patched.venv != made.venv
+
+
+def test_what_binds_the_server_stands_in_the_unit_and_makes_another_release() -> None:
+    """Only a start makes it true. Where nothing is given, unit and name are as before there was such a setting."""
+    wish = profile.load("tiny-cpu")
+    bound = wish.model_copy(update={"process": profile.Process(cpus="0-3", limits={"NOFILE": "2097152"})})
+    settings, base = BoxSettings(profile="tiny-cpu"), stack.load(wish.stack)
+    plain, made = (service_of(Box("gpu01", settings, one, base)).release for one in (wish, bound))
+    old, new = plain.unit.splitlines(), made.unit.splitlines()
+    assert [line for line in new if line not in old] == ["CPUAffinity=0-3", "LimitNOFILE=2097152"]
+    assert new.index("LimitNOFILE=2097152") > new.index("LimitNOFILE=1048576")
+    assert made.digest != plain.digest
+    assert plain.digest == plain.__class__(**{**vars(plain), "process": ()}).digest
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cpus": "all"},
+        {"nice": 20},
+        {"numa_policy": "near"},
+        {"limits": {"FILES": "1"}},
+        {"limits": {"NOFILE": "many"}},
+        {"numa_policy": "bind"},
+        {"numa_nodes": "0"},
+        {"cpu_scheduling": "rr"},
+    ],
+)
+def test_what_systemd_would_not_take_is_no_setting(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        profile.Process.model_validate(wrong)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpubox.server.systemd import environment_file, exec_line
+from gpubox.server.systemd import environment_file, exec_line, process_lines
+from gpubox.settings.profile import Process
 from gpubox.support.errors import GpuboxError
 
 PRINTABLE = st.text(st.characters(min_codepoint=32, exclude_characters="\x7f", exclude_categories=["Cs"]))
@@ -68,3 +69,27 @@ def test_environment_file() -> None:
 def test_environments_that_cannot_be(name: str, value: str) -> None:
     with pytest.raises(GpuboxError):
         environment_file({name: value})
+
+
+@pytest.mark.parametrize(
+    ("process", "lines"),
+    [
+        (Process(), []),
+        (Process(cpus="0-31,64-95", nice=-5), ["CPUAffinity=0-31,64-95", "Nice=-5"]),
+        (Process(numa_policy="bind", numa_nodes="0"), ["NUMAPolicy=bind", "NUMAMask=0"]),
+        (Process(oom_score_adjust=0), ["OOMScoreAdjust=0"]),
+        (
+            Process(cpu_scheduling="rr", cpu_priority=5, io_class="best-effort", io_priority=0),
+            [
+                "CPUSchedulingPolicy=rr",
+                "CPUSchedulingPriority=5",
+                "IOSchedulingClass=best-effort",
+                "IOSchedulingPriority=0",
+            ],
+        ),
+        (Process(limits={"NOFILE": "2097152", "CORE": "infinity"}), ["LimitCORE=infinity", "LimitNOFILE=2097152"]),
+    ],
+)
+def test_what_binds_a_process(process: Process, lines: list[str]) -> None:
+    """Names of systemd.exec(5)."""
+    assert process_lines(process) == lines

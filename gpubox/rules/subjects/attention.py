@@ -22,6 +22,7 @@ _PREFILL_BACKENDS = {"flashinfer_sparse_mla", "triton_sparse_mla"}
     "read in the wheels: flashinfer_sparse_mla is a choice from 0.5.17 on; no report of 0.5.17 or 0.5.18 running",
     "recorded deployment (a source build of February 2026 did run with trtllm; its commit is unknown)",
     needs=CATALOGUE,
+    refutable=True,
 )
 def release(c: Context) -> Iterator[Told]:
     """Found after a seven-minute load otherwise."""
@@ -44,6 +45,7 @@ def release(c: Context) -> Iterator[Told]:
     "https://github.com/sgl-project/sglang/issues/24633 (trtllm of newer releases: unsupported architecture)",
     "read in the wheels 0.5.17 to 0.5.23: picked by themselves for GLM with an FP8 KV cache; refused for other models",
     needs=CATALOGUE,
+    refutable=True,
 )
 def backends(c: Context) -> Iterator[Told]:
     """Old releases: both trtllm, by hand. New ones: flashinfer_sparse_mla, or nothing given."""
@@ -70,6 +72,7 @@ def backends(c: Context) -> Iterator[Told]:
     "read in the wheels 0.5.17 to 0.5.23: with BF16 they pick flashmla_sparse and trtllm, which have no SM120 kernels",
     "https://github.com/sgl-project/sglang/pull/29580 (runs with fp8_e4m3)",
     needs=CATALOGUE,
+    refutable=True,
 )
 def bf16_kv(c: Context) -> Iterator[Told]:
     """`auto` becomes fp8_e4m3 by itself. Older releases have no kernel for it at all."""
@@ -90,6 +93,7 @@ def bf16_kv(c: Context) -> Iterator[Told]:
     "recorded deployments: triton was right for Kimi K2 and wrong for GLM-5, which needs flashinfer",
     "read in the wheel 0.5.23: it picks dsa for these models by itself",
     needs=("model",),
+    refutable=True,
 )
 def attention_backend(c: Context) -> Iterator[Told]:
     """flashinfer in old releases, dsa (once nsa) since."""

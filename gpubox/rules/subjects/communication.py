@@ -6,7 +6,12 @@ from gpubox.nccl.levels import DEFAULT, LEVELS, rank
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
+from gpubox.support.versions import at_least
 
+_ALLOCATOR = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+_CUSTOM_RANKS = (2, 4, 6, 8)
+"""Sizes of a group that custom all-reduce works for (custom_all_reduce.py of the wheels)."""
+_SHARED_FROM = "0.5.14"
 _FUSION = ("enable-flashinfer-allreduce-fusion", "flashinfer-allreduce-fusion-backend")
 
 
@@ -17,6 +22,7 @@ _FUSION = ("enable-flashinfer-allreduce-fusion", "flashinfer-allreduce-fusion-ba
     "recorded deployment: made to run on SM120, it dropped throughput to 236 tok/s and was reverted",
     "https://github.com/sgl-project/sglang/issues/15650 (capture fails: no supported architectures)",
     needs=("release", "card"),
+    refutable=True,
 )
 def fusion(c: Context) -> Iterator[Told]:
     """By the old flag or the new one."""
@@ -30,20 +36,27 @@ def fusion(c: Context) -> Iterator[Told]:
     "error",
     "Expandable segments and custom all-reduce are not used together.",
     "https://github.com/local-inference-lab/rtx6kpro (memory of expandable segments cannot be shared by CUDA IPC)",
-    needs=("release",),
+    "https://github.com/sgl-project/sglang/issues/40432 (more than two cards on PCIe: SGLang leaves it out by itself)",
+    "read in the wheels: off for more than two cards without NVLink, and for other numbers of cards than 2, 4, 6, 8",
+    "read in the wheels: from 0.5.14 on, cards with NVLink share such memory another way",
+    needs=("release", "card"),
 )
 def expandable(c: Context) -> Iterator[Told]:
-    """Only where more than one card takes part."""
-    names = [
-        n
-        for n in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-        if "expandable_segments:True" in c.environment.get(n, "")
-    ]
-    if names and c.size("tp-size") > 1 and not c.on("disable-custom-all-reduce"):
-        needed = "--disable-custom-all-reduce, or ordinary segments"
-        yield Told(
-            f"{names[0]} has expandable_segments:True, and custom all-reduce is on", needed, "take one of them out"
-        )
+    """Only where SGLang itself takes custom all-reduce."""
+    names = [name for name in _ALLOCATOR if "expandable_segments:True" in c.environment.get(name, "")]
+    ranks = c.size("tp-size")
+    if not names or not c.gpu or c.on("disable-custom-all-reduce") or ranks not in _CUSTOM_RANKS or c.seen_running:
+        return
+    if ranks > 2 and not c.card.nvlink:
+        return
+    if c.card.nvlink and _shares_expandable(c):
+        return
+    found = f"{names[0]} has expandable_segments:True, and custom all-reduce is on"
+    needed = "--disable-custom-all-reduce, or ordinary segments"
+    if c.card.nvlink:
+        yield Told(found, needed, "take one of them out")
+    else:  # two cards on PCIe: SGLang leaves it out where it finds no peer-to-peer
+        yield Told(f"{found} where the two cards have peer-to-peer", needed, "take one of them out", "warning")
 
 
 @rule(
@@ -120,6 +133,11 @@ def measured(c: Context) -> Iterator[Told]:
         yield Told("peer-to-peer between the cards does not work, but the profile uses it", needed, todo, "error")
     if c.p2p and off:
         yield Told("peer-to-peer works here, and NCCL_P2P_DISABLE=1 keeps NCCL from it", "", "take it out, and measure")
+
+
+def _shares_expandable(c: Context) -> bool:
+    newer = at_least(c.release.sglang, _SHARED_FROM)
+    return newer and c.environment.get("SGLANG_OPT_USE_CUSTOM_ALL_REDUCE_V2", "1") not in {"0", "false", "False"}
 
 
 def _level(c: Context) -> int | None:

@@ -1,8 +1,9 @@
 """Toolkits, torch's CUDA, the driver: what was built with what, and what can run it."""
 
+import re
 from collections.abc import Iterator
 
-from gpubox.cuda.packages import not_carried
+from gpubox.cuda.packages import distribution_name, not_carried
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
@@ -115,6 +116,26 @@ def source_build(c: Context) -> Iterator[Told]:
 
 
 @rule(
+    "source-build-card",
+    "warning",
+    "What is built on the box is built for its cards.",
+    "https://github.com/Dao-AILab/flash-attention (setup.py compiles for FLASH_ATTN_CUDA_ARCHS alone)",
+    needs=("card",),
+)
+def source_build_card(c: Context) -> Iterator[Told]:
+    """A stack that was made for other cards builds kernels that these cannot run."""
+    if not c.gpu:
+        return
+    for build in c.stack.source_builds:
+        named = next((text for name, text in build.environment.items() if name.endswith("_CUDA_ARCHS")), "")
+        own = c.card.compute_capability.replace(".", "") if named else ""
+        if own not in re.split(r"[;, ]+", named):
+            found = f"stack {c.stack.name} builds {build.package} for compute capability {named} alone"
+            todo = f"a stack of your own whose source build names {own}; what calls {build.package} fails else"
+            yield Told(found, f"{own} for {c.card.name}", todo)
+
+
+@rule(
     "driver-version",
     "error",
     "The driver knows the card and runs the stack's CUDA.",
@@ -172,6 +193,28 @@ def distribution(c: Context) -> Iterator[Told]:
         return
     if missing := not_carried(c.distribution, c.settings.cuda.toolkits, c.matrix.first_toolkit):
         yield Told(missing.found, missing.needed, missing.todo)
+
+
+@rule(
+    "distribution-glibc",
+    "error",
+    "The distribution's C library is the one that SGLang's wheels ask for, or newer.",
+    "https://pypi.org/project/sglang/#files (0.5.10.post1 for any Linux; since 0.5.11 manylinux_2_34)",
+    "practice box of Debian 11: uv finds no wheel, after the toolkits of several gigabytes were installed",
+    needs=("facts",),
+)
+def c_library(c: Context) -> Iterator[Told]:
+    """Only for distributions that the catalogue knows; on others the installer says so itself."""
+    needed = c.matrix.glibc_for(c.stack.sglang)
+    found = c.matrix.glibc.get(distribution_name(c.distribution))
+    if needed is None or found is None or at_least(found, needed):
+        return
+    fitting = [name for name, version in c.matrix.glibc.items() if at_least(version, needed)]
+    yield Told(
+        f"{c.distribution} has glibc {found}; SGLang {c.stack.sglang} has wheels for glibc {needed} and newer only",
+        f"glibc {needed} or newer",
+        f"a box of {', '.join(fitting)}, or a stack of an SGLang before {c.matrix.wheel_glibc[0].sglang}",
+    )
 
 
 @rule(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
+from gpubox.server import command
 from gpubox.support.versions import at_least
 
-_RESERVED = ("CUDA_HOME", "CUDA_PATH", "PATH")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECULATIVE = {"EAGLE", "EAGLE3", "NEXTN"}
 _OFF = {"0", "false", "False", "no"}
@@ -35,12 +35,12 @@ def empty(c: Context) -> Iterator[Told]:
     "https://github.com/NVIDIA/cudnn-frontend/issues/211 (two CUDA runtimes in one library path)",
 )
 def reserved(c: Context) -> Iterator[Told]:
-    """CUDA_HOME and PATH come from the stack; a library path mixes CUDA versions."""
-    for name in _RESERVED:
-        if name in c.environment:
+    """CUDA_HOME and PATH come from the stack; a library path mixes CUDA versions, and other paths bring other code."""
+    for name in c.environment:
+        if name in command.RESERVED:
             yield Told(f"the profile sets {name}", "the stack's own", f"take {name} out; the stack has cuda_home")
-    if "LD_LIBRARY_PATH" in c.environment:
-        yield Told("the profile sets LD_LIBRARY_PATH", "libraries of the venv", "take it out", "warning")
+        elif command.changes_code(name):
+            yield Told(f"the profile sets {name}", "code and libraries of the venv", "take it out", "warning")
     for name in c.environment:
         if not _NAME.fullmatch(name):
             yield Told(f"{name!r} is no name of a variable", "letters, digits and _, no digit first", "correct it")
@@ -67,6 +67,7 @@ def unknown(c: Context) -> Iterator[Told]:
     "https://github.com/local-inference-lab/rtx6kpro (without SGLANG_ENABLE_SPEC_V2 the model was loaded twice)",
     "read in the wheels: the variable is gone in newer releases",
     needs=("release", "model"),
+    refutable=True,
 )
 def mtp(c: Context) -> Iterator[Told]:
     """The variable where the release knows it; the layer in the checkpoint, or a draft model."""

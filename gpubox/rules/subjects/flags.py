@@ -50,7 +50,8 @@ def deprecated(c: Context) -> Iterator[Told]:
     for name in c.profile.flags:
         found = c.spec(name)
         if found and found.deprecated and not found.removed:
-            new = found.replacement or "see its documentation"
+            own = found.replacement or ""
+            new = own if _has_all(c, own) else "see its documentation"
             yield Told(f"--{name} is deprecated in SGLang {c.release.sglang}", f"instead: {new}", f"use {new}")
 
 
@@ -123,7 +124,8 @@ def _gone(c: Context, name: str, found: Flag | None) -> Told:
     plain = name.strip().lstrip("-").replace("_", "-").lower()
     if plain != name and plain in c.release.spellings:
         return Told(f"{name!r} is no name of a flag", "SGLang's name without its dashes", f"write it as {plain}")
-    new = found.replacement if found else _replacement(c, name)
+    own = found.replacement if found else None
+    new = own if own and _has_all(c, own) else _replacement(c, name)
     others = _releases_with(name)
     if not others:
         near = difflib.get_close_matches(name, c.release.spellings, 3, 0.6)
@@ -131,7 +133,7 @@ def _gone(c: Context, name: str, found: Flag | None) -> Told:
         return Told(f"--{name} is no flag of SGLang {c.release.sglang}, nor of any release of the catalogue", "", hint)
     span = others[0] if len(others) == 1 else f"{others[0]} to {others[-1]}"
     text = f"--{name} is not in SGLang {c.release.sglang} (it is in {span})"
-    near = difflib.get_close_matches(name, c.release.spellings, 3, 0.6)
+    near = [one for one in difflib.get_close_matches(name, c.release.spellings, 3, 0.6) if _is_there(c, one)]
     todo = f"use {new}" if new else f"take it out, or perhaps {_list(near)}" if near else "take it out"
     return Told(text, "a flag of the pinned release", todo)
 
@@ -142,12 +144,26 @@ def _releases_with(name: str) -> list[str]:
 
 
 def _replacement(c: Context, name: str) -> str | None:
-    """What the newest release that deprecated the flag said to use, if the pinned one has that."""
+    """What the newest release that deprecated the flag said to use, if the pinned one has all that it names."""
     for version in reversed(release.versions()):
         flag = release.load(version).find(name)
-        if flag and flag.replacement:
+        if flag and flag.replacement and _has_all(c, flag.replacement):
             return flag.replacement
     return None
+
+
+def _has_all(c: Context, advice: str) -> bool:
+    """Whether the pinned release has the flags that a text names: `--a`, or `--a-{b,c}`."""
+    named = re.findall(r"--([a-z0-9-]*)(?:\{([a-z0-9,-]+)\})?([a-z0-9-]*)", advice)
+    wanted = [
+        f"{head}{middle}{tail}" for head, inner, tail in named for middle in (inner.split(",") if inner else [""])
+    ]
+    return bool(wanted) and all(_is_there(c, one) for one in wanted)
+
+
+def _is_there(c: Context, name: str) -> bool:
+    found = c.spec(name)
+    return found is not None and not found.removed
 
 
 def _problem(flag: Flag, given: FlagValue) -> str | None:

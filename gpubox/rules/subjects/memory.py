@@ -8,6 +8,7 @@ from typing_extensions import override
 from gpubox.rules.context import Context
 from gpubox.rules.finding import CATALOGUE, Told
 from gpubox.rules.registry import rule
+from gpubox.server import parallel
 
 _RECORDED = "recorded deployment: 453 GB of expert weights against cards of 96 GB"
 _GIB = 1024**3
@@ -51,6 +52,7 @@ class Sum:
     "https://github.com/sgl-project/sglang/issues/5285 (out of memory at graph capture)",
     "read in the wheels: what SGLang itself reserves for graphs",
     needs=CATALOGUE,
+    refutable=True,
 )
 def fit(c: Context) -> Iterator[Told]:
     """The sum is printed whether it fits or not."""
@@ -72,6 +74,7 @@ def fit(c: Context) -> Iterator[Told]:
     "Replicated experts fit into the cards.",
     _RECORDED + ": expert parallelism with replication does not fit",
     needs=CATALOGUE,
+    refutable=True,
 )
 def replication(c: Context) -> Iterator[Told]:
     """Redundant experts, or expert groups that each hold all of them."""
@@ -92,6 +95,7 @@ def replication(c: Context) -> Iterator[Told]:
     "CUDA graphs are captured only up to a batch that fits beside the model.",
     "https://github.com/sgl-project/sglang/pull/29580 (512 runs out of memory on 96 GB, 256 fits)",
     needs=CATALOGUE,
+    refutable=True,
 )
 def graphs(c: Context) -> Iterator[Told]:
     """SGLang's own default is 512 on cards like these, lowered to --max-running-requests."""
@@ -132,6 +136,7 @@ def cards(c: Context) -> Iterator[Told]:
     "Attention heads and experts divide evenly over the cards.",
     "read in the wheels: SGLang asserts it while loading",
     needs=("release", "model"),
+    refutable=True,
 )
 def heads(c: Context) -> Iterator[Told]:
     """Heads of the catalogue, or of the model that lies on the box."""
@@ -169,10 +174,9 @@ def kv_bytes(c: Context) -> int:
 
 
 def world_size(c: Context) -> int:
-    """Cards that the flags ask for; attention data parallelism works inside the tensor-parallel group."""
-    inside = c.on("enable-dp-attention") or c.on("attn-dp-size")
-    replicas = 1 if inside else c.size("dp-size")
-    return max(1, c.size("tp-size") * c.size("pp-size") * replicas // c.size("nnodes"))
+    """Cards that the flags ask for on one machine."""
+    attention = c.on("enable-dp-attention")
+    return parallel.cards(c.size("tp-size"), c.size("pp-size"), c.size("dp-size"), c.size("nnodes"), attention)
 
 
 def graphs_off(c: Context) -> bool:

@@ -32,6 +32,7 @@ def transformers(c: Context) -> Iterator[Told]:
     "The pinned SGLang has the model's class.",
     "read in the wheel of the release: the classes that its models register",
     needs=("release", "model"),
+    refutable=True,
 )
 def supported(c: Context) -> Iterator[Told]:
     """By the architecture that config.json names."""
@@ -46,6 +47,7 @@ def supported(c: Context) -> Iterator[Told]:
     "The quantisation that is asked for is the checkpoint's.",
     "read in the wheels: SGLang refuses another one than config.json has, after reading it",
     needs=("release", "model"),
+    refutable=True,
 )
 def quantization(c: Context) -> Iterator[Told]:
     """Left out, SGLang takes the checkpoint's."""

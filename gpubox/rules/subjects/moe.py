@@ -18,6 +18,7 @@ AUTOTUNE_PATCH = "flashinfer-cutlass-autotune"  # as gpubox.server.patches names
     "recorded deployment: flashinfer_trtllm is for SM100 only",
     "https://github.com/flashinfer-ai/flashinfer/issues/3263",
     needs=("release", "card"),
+    refutable=True,
 )
 def trtllm(c: Context) -> Iterator[Told]:
     """Also the routed variant."""
@@ -67,6 +68,7 @@ def nvfp4_auto(c: Context) -> Iterator[Told]:
     "https://github.com/sgl-project/sglang/issues/29562 (size of tensor a (3072) must match tensor b (6144))",
     "read in the wheels: from 0.5.21 on it is off by itself where the checkpoint excludes it",
     needs=("release", "model"),
+    refutable=True,
 )
 def fusion(c: Context) -> Iterator[Told]:
     """Loading fails late otherwise."""
@@ -103,6 +105,7 @@ def not_tuned(c: Context) -> Iterator[Told]:
     "NVFP4 weights run on cards that have NVFP4.",
     "https://docs.nvidia.com/cuda/blackwell-tuning-guide/",
     needs=("card", "model"),
+    refutable=True,
 )
 def nvfp4_card(c: Context) -> Iterator[Told]:
     """Blackwell and later."""

@@ -78,7 +78,8 @@ def test_cuinit_tells_how_each_try_ended(remote_python: str) -> None:
     [
         (["--api-key", "k1", "--api-key=k2"], "HF_TOKEN", {"api-key": "k2", "hub-token": "hf_x"}),
         (["--api-k", "k1"], "", {"api-key": "k1"}),
-        (["--api", "k1"], "", {}),
+        (["--ap", "k1"], "", {"api-key": "k1"}),
+        (["--a", "k1"], "", {}),
         (["--api-key"], "OTHER", {}),
     ],
 )
