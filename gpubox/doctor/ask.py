@@ -10,6 +10,7 @@ from gpubox.doctor.check import Check
 from gpubox.doctor.look import Looks
 from gpubox.hosts import Box
 from gpubox.server import readiness
+from gpubox.server.outside import Outside
 from gpubox.support import paths
 from gpubox.support.errors import GpuboxError
 from gpubox.support.reading import json_object
@@ -33,6 +34,17 @@ def endpoint(box: Box, looks: Looks) -> Check:
         story = readiness.story({**event, "log": []})
         return Check(box.name, "endpoint", "fail", f"{where}: {story}", "a right answer", cure)
     return Check(box.name, "endpoint", "unknown", f"{where}: {readiness.story({**event, 'log': []})}", "", cure)
+
+
+def outside(box: Box, found: Outside) -> Check:
+    """The same server asked from this machine, once it answers on the box."""
+    if found.kind in {"answers", "as asked"}:
+        return Check(box.name, "outside", "pass", found.said)
+    if found.kind == "unknown":
+        return Check(box.name, "outside", "unknown", found.said)
+    cure = "; ".join(f"perhaps {cause}" for cause in found.causes)
+    text = f"it answers on the box, not from here: {found.said}"
+    return Check(box.name, "outside", "fail", text, "the same answer for its clients as on the box", cure)
 
 
 def performance(box: Box, looks: Looks, runs: Path | None = None) -> Check:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
+from gpubox.driver import fabric
 from gpubox.facts import files
 from gpubox.facts.answers import Answer, Fact, answers, script
-from gpubox.hypervisor import boot, bus, cards, dkms, nodes
+from gpubox.hypervisor import boot, bus, cards, dkms, modules, nodes
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.dkms import NextBoot
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
@@ -43,6 +44,9 @@ class HostState(Fact[HypervisorHost]):
             aspm=found["aspm"].text,
             proxmox=found["proxmox"].yes("Proxmox"),
             files=files.parse(found["files"].expect(0, what="files").splitlines()),
+            fabric=fabric.parse(found["fabric"].text),
+            unheld=found["unheld"].text,
+            on_disk=found["on-disk"].text.strip() or None,
         )
 
 
@@ -83,6 +87,9 @@ _QUESTIONS = {
     "driver": "cat /proc/driver/nvidia/version",
     "params": "cat /proc/driver/nvidia/params",
     "licence": "/sbin/modinfo -F license nvidia",
+    "on-disk": modules.ON_DISK,
+    "unheld": modules.UNHELD,
+    "fabric": fabric.QUESTION,
     "hmm": "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm",
     "options": "grep -HsE '^[[:space:]]*options[[:space:]]+nvidia' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf",
     "users": "find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null | cut -d/ -f3 | sort -u | wc -l",

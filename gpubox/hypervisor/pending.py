@@ -1,5 +1,7 @@
 """What waits for a person: a reload, a reboot, something that this tool reports and does not change."""
 
+from gpubox.driver import fabric
+from gpubox.driver import packages as driver
 from gpubox.hypervisor import boot, bus, dkms, links, modules
 from gpubox.hypervisor.state import HypervisorHost
 from gpubox.settings.host import HypervisorSettings
@@ -7,8 +9,10 @@ from gpubox.settings.host import HypervisorSettings
 
 def pending(found: HypervisorHost, wish: HypervisorSettings) -> list[str]:
     """What is written and not yet live, the most urgent first. Empty: the machine runs as its data says."""
+    version = driver.module_version(found.driver_text)
     lines = [
         *bus.gone(found.slots),
+        *fabric.wrong(found.fabric, version),
         modules.closed_modules(found.driver_text, found.licence, found.cards),
         modules.pending_reload(found.hmm, wish.uvm_disable_hmm, found.users),
         modules.tight_nodes(found.params, found.options),
@@ -24,8 +28,10 @@ def pending(found: HypervisorHost, wish: HypervisorSettings) -> list[str]:
 def advice(found: HypervisorHost) -> list[str]:
     """What may slow, break or lose cards here; nothing is changed unless kernel_command_line asks for it."""
     ours = {card.pci for card in found.cards if card.minor is not None}
+    unheld = modules.unheld(found.unheld, driver.module_version(found.driver_text))
+    lines = [*bus.at_risk(found.slots), *([unheld] if unheld else [])]
     iommu = {slot.pci: slot.iommu for slot in found.slots if slot.pci in ours}
     if len(iommu) < 2:
-        return bus.at_risk(found.slots)
+        return lines
     between = links.findings(iommu, found.lspci, found.aspm, found.command_line)
-    return [*bus.at_risk(found.slots), *(f"for peer-to-peer copies: {line}" for line in between)]
+    return [*lines, *(f"for peer-to-peer copies: {line}" for line in between)]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gpubox.driver.fabric import Fabric
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.bus import Slot
 from gpubox.hypervisor.cards import Card
@@ -102,3 +103,9 @@ class HypervisorHost:
     aspm: str
     proxmox: bool
     files: dict[str, Entry]
+    fabric: Fabric = field(default_factory=Fabric)
+    """NVSwitches, and what sets them up."""
+    on_disk: str | None = None
+    """Version of the module that the running kernel would load now; None: modinfo knows none."""
+    unheld: str = ""
+    """Lines `PACKAGE VERSION` of the driver's packages that unattended-upgrades may move."""

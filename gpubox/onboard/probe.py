@@ -13,13 +13,10 @@ from gpubox.nccl.place import Signs, judge
 from gpubox.nccl.topology import Matrix, parse
 from gpubox.onboard import questions
 from gpubox.onboard.state import Box, Card, Container, Disk, Gpus, Hypervisor, Server, Venv, card_facts
-from gpubox.remote import secrets
+from gpubox.remote import cgroup, secrets
 from gpubox.rules.facts import BoxFacts
 from gpubox.support import ssh
 from gpubox.support.errors import CannotTellError
-
-_UNLIMITED = 1 << 60
-"""cgroup v1 writes no limit as a number near 2^63."""
 
 
 def box(address: str, connection: Mapping[str, Any]) -> Box:
@@ -58,10 +55,10 @@ def _box(found: Mapping[str, Answer]) -> Box:
         where=judge(_signs(found)),
         python=found["python"].text.strip().removeprefix("Python "),
         cpu=found["cpu"].text.strip(),
-        cores=int(found["cores"].expect(0, what="nproc")),
+        cores=cgroup.cores(found["cores"].expect(0, what="nproc"), found["cpuset"].text, found["quota"].text),
         sockets=int(found["sockets"].text or "0"),
         memory=int(found["memory"].expect(0, what="/proc/meminfo")) * 1024,
-        memory_limit=_limit(found["memory-limit"].text),
+        memory_limit=cgroup.limit(found["memory-limit"].text),
         shm=next((disk.size for disk in _disks(found["shm"].text)), None),
         disks=_disks(found["disks"].text),
         gpus=_gpus(found),
@@ -71,6 +68,8 @@ def _box(found: Mapping[str, Answer]) -> Box:
         units=found["units"].text.splitlines(),
         servers=_servers(found["servers"]),
         users=[_user(line) for line in found["users"].text.splitlines()],
+        proxies=_variables(found["proxies"].text),
+        login_proxies=_variables(found["login-proxies"].text),
         apt=_apt(found),
     )
 
@@ -80,9 +79,12 @@ def _facts(found: Mapping[str, Answer]) -> BoxFacts:
     return BoxFacts(
         cards=card_facts(_cards(found["cards"], {})),
         driver=_driver(text),
+        module_on_disk=on_disk(found["module-on-disk"]),
+        reboot_for=_reboot_for(found["reboot-required"]),
         module_license=_licence(found["licence"], text),
         virtualisation=judge(_signs(found)).place,
         distribution=names[0].replace(".", "") if names else None,
+        proxies=_variables(found["proxies"].text),
     )
 
 
@@ -121,6 +123,8 @@ def _gpus(found: Mapping[str, Answer]) -> Gpus:
         pci=found["pci"].text.splitlines(),
         driver=_driver(text),
         licence=_licence(found["licence"], text),
+        on_disk=on_disk(found["module-on-disk"]),
+        reboot_for=_reboot_for(found["reboot-required"]),
         answers=found["nvidiactl"].text.rpartition("/dev/nvidiactl: ")[2].strip() if found["nvidiactl"].rc else "",
         stand_in=found["stand-in"].rc == 0,
         links=_matrix(found["topo-m"]),
@@ -182,16 +186,27 @@ def _licence(told: Answer, version_text: str) -> str | None:
     return "Dual MIT/GPL" if "Open Kernel Module" in version_text else "NVIDIA"
 
 
+def on_disk(told: Answer) -> str | None:
+    """The driver's version in the answer to `module-on-disk`; None: it is none."""
+    word = told.text.strip()
+    return word if told.rc == 0 and re.fullmatch(r"\d+\.\d+(\.\d+)?", word) else None
+
+
+def _reboot_for(told: Answer) -> list[str]:
+    return sorted({*told.text.split()}) if told.rc == 0 else []
+
+
+def _variables(text: str) -> dict[str, str]:
+    """systemd quotes values with odd characters as `$'...'`, /etc/environment with plain quotes."""
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip().removeprefix("$").strip("'\"") for name, _, value in pairs}
+
+
 def _matrix(answer: Answer) -> Matrix | None:
     try:
         return parse(answer.text) if answer.rc == 0 else None
     except CannotTellError:
         return None
-
-
-def _limit(text: str) -> int | None:
-    word = text.strip()
-    return int(word) if word.isdigit() and int(word) < _UNLIMITED else None
 
 
 def _disks(text: str) -> list[Disk]:

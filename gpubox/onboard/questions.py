@@ -1,7 +1,8 @@
 """The questions of the look, as shell text that changes nothing; gpubox.onboard.probe reads the answers."""
 
 from gpubox.facts import apt
-from gpubox.hypervisor import cards, nodes
+from gpubox.hypervisor import cards, modules, nodes
+from gpubox.remote import cgroup
 from gpubox.support import payload
 
 CARD_FIELDS = (
@@ -15,6 +16,8 @@ GPUS = {
     "topo-p2p": "nvidia-smi topo -p2p r",
     "driver": "cat /proc/driver/nvidia/version",
     "licence": "/sbin/modinfo -F license nvidia",
+    "module-on-disk": modules.ON_DISK,
+    "reboot-required": modules.REBOOT,
     "nvidiactl": "( : <>/dev/nvidiactl ) 2>&1",
     "pci": cards.LIST,
     "numa": """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
@@ -23,6 +26,9 @@ echo "${d##*/} $(cat "$d/numa_node")";; esac; done""",
     "nodes": nodes.LIST,
 }
 """About driver and cards: asked of a box and of its hypervisor alike."""
+
+_PROXIES = "grep -iE '^[a-z]+_proxy=' | sed -E '/^no_proxy=/I!s/=.*/=set/'"
+"""Of NAME=value lines those about proxies; a proxy's own value may hold a password, and stays on the machine."""
 
 _COMMON = {
     "hostname": "cat /proc/sys/kernel/hostname",
@@ -41,10 +47,12 @@ BOX = {
     "cpu-flag": "grep -qw hypervisor /proc/cpuinfo",
     "python": "python3 --version",
     "cpu": "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1",
-    "cores": "nproc",
+    "cores": cgroup.AFFINITY_TEXT,
+    "cpuset": cgroup.first(cgroup.CPUSET),
+    "quota": cgroup.QUOTA_TEXT,
     "sockets": "sed -n 's/^physical id[^:]*: //p' /proc/cpuinfo | sort -u | wc -l",
     "memory": "sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo",
-    "memory-limit": "cat /sys/fs/cgroup/memory.max || cat /sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "memory-limit": cgroup.first(cgroup.LIMIT),
     "shm": "df -PB1 /dev/shm",
     "disks": "df -PB1 -x tmpfs -x devtmpfs -x squashfs -x efivarfs",
     "toolkits": """for d in /usr/local/cuda-*; do [ -d "$d" ] && [ ! -L "$d" ] || continue
@@ -59,6 +67,8 @@ while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
     "servers": payload.shell("servers", flags=payload.BARE),
     "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
 while read -r p; do printf '%s\\t%s\\n' "$p" "$(tr '\\0\\n' '\\t ' <"/proc/$p/cmdline")"; done""",
+    "proxies": f"systemctl show-environment | {_PROXIES}",
+    "login-proxies": f"""sed -E 's/^export[[:space:]]+//; s/="(.*)"$/=\\1/' /etc/environment | {_PROXIES}""",
     "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",
     "dpkg-audit": "LC_ALL=C dpkg --audit 2>&1",
     "apt-holders": apt.HOLDERS,
@@ -84,6 +94,19 @@ elif [ -x /usr/bin/lxc-ls ]; then for n in $(/usr/bin/lxc-ls -1); do
 printf '%s\\t%s\\t%s\\n' "$n" "$n" "$(/usr/bin/lxc-info -n "$n" -iH | tr '\\n' ' ')"; done; fi""",
 }
 
-_FOR_RULES = ("cards", "driver", "licence", "os", "init", "run-container", "detect-virt", "dmi", "cpu-flag")
+_FOR_RULES = (
+    "cards",
+    "driver",
+    "licence",
+    "module-on-disk",
+    "reboot-required",
+    "os",
+    "init",
+    "run-container",
+    "detect-virt",
+    "dmi",
+    "cpu-flag",
+    "proxies",
+)
 FACTS = {name: BOX[name] for name in _FOR_RULES}
 """What the rules judge by (gpubox.rules.facts.BoxFacts)."""

@@ -14,7 +14,7 @@ from pyinfra.context import ctx_state, host
 
 from gpubox.hypervisor import incus, nodes, proxmox_config
 from gpubox.hypervisor.cards import Card, Wanted, choose, refuse_shared
-from gpubox.hypervisor.kinds import Kind
+from gpubox.hypervisor.kinds import STOP_SECONDS, Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
 from gpubox.hypervisor.state import PassthroughState
 from gpubox.operations import Commands, operation
@@ -70,7 +70,8 @@ def passthrough(
         if not allow_restart:
             _say(f"pending, not allowed: a restart of container {container}: {_short(pending)}{serves}")
             return
-        _say(f"restarting container {container}: {_short(pending)}{serves}")
+        limit = f"up to {STOP_SECONDS} s for its own shutdown, then it is killed"
+        _say(f"restarting container {container} ({limit}): {_short(pending)}{serves}")
         yield _words(box.locked(box.restart(found.unit)))
     yield FunctionCommand(_check, (box, given, look), {})
 

@@ -74,7 +74,7 @@ def marks(root: Path) -> list[Mark]:
     """Every mark below `root`/tests, by file. Error: an id that is not written out."""
     found: list[Mark] = []
     for folder, kind in KINDS.items():
-        for path in sorted((root / "tests" / folder).glob("test_*.py")):
+        for path in sorted((root / "tests" / folder).rglob("test_*.py")):
             found += _marks(path, path.relative_to(root).as_posix(), kind)
     return found
 

@@ -110,12 +110,17 @@ def _described(process: Path, argv: list[str]) -> dict[str, object]:
         "sglang": interpreter.version(runs.sites, "sglang"),
         "torch": interpreter.version(runs.sites, "torch"),
         "source": interpreter.sources(runs.sites, interpreter.searched_first(argv, folder, everything), "sglang"),
-        "release": everything.get("GPUBOX_RELEASE", ""),
+        # a child of the service, and what a drop-in starts instead, carry the stamp too
+        "release": everything.get("GPUBOX_RELEASE", "") if argv[0].startswith(_OURS) else "",
         "cache": cache,
         "revision": revision,
         "config": _config(flags, folder),
         "process": bindings.bindings(process),
     }
+
+
+_OURS = "/var/lib/gpubox/venvs/"
+"""Where the programs of releases lie."""
 
 
 def _config(words: list[str], folder: str) -> list[object] | None:

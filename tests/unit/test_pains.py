@@ -23,8 +23,10 @@ def test_every_mark_is_a_tests_and_names_a_known_problem() -> None:
     assert [mark for mark in MARKS if not set(mark.pains) <= pains.pains().keys()] == []
 
 
-def test_problems_are_numbered_without_a_gap_and_name_known_rules() -> None:
-    assert list(pains.pains()) == [f"P{number:02}" for number in range(1, len(pains.pains()) + 1)]
+def test_problems_have_numbers_of_their_own_and_name_known_rules() -> None:
+    numbers = [int(name[1:]) for name in pains.pains()]
+    assert len(numbers) == len(set(numbers))
+    assert sorted(numbers)[:89] == list(range(1, 90))  # what was found later has numbers of its own
     assert {rule for pain in pains.pains().values() for rule in pain.rules} <= rules().keys()
 
 

@@ -47,6 +47,7 @@ def test_watch_takes_no_bad_answer_for_a_good_one(
     assert seen["answers"] == 0 < seen["failures"]
 
 
+@pytest.mark.pain("P95")
 def test_a_proxy_of_the_login_is_not_asked(
     asked: tuple[Server, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
