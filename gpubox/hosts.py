@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpubox.settings.host import BoxSettings, HypervisorSettings
+from gpubox.settings.host import BoxSettings, CardLimit, HypervisorSettings
 from gpubox.settings.profile import Profile
 from gpubox.settings.stack import Stack
 from gpubox.support import secret_files
@@ -20,6 +20,13 @@ class Box:
     stack: Stack
     connection: Mapping[str, Any] = field(default_factory=dict)
     """pyinfra's own data of the host: ssh_hostname, ssh_user, ssh_key, ..., and global arguments as _sudo."""
+    hypervisor_limits: Mapping[str, CardLimit] = field(default_factory=dict)
+    """`card_limits` of the hypervisor that holds the container."""
+
+    @property
+    def card_limits(self) -> Mapping[str, CardLimit]:
+        """The limits that its cards must have, wherever they are set."""
+        return self.hypervisor_limits if self.settings.hypervisor else self.settings.card_limits
 
     @property
     def address(self) -> str:

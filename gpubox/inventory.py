@@ -3,7 +3,7 @@
 import runpy
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -96,6 +96,12 @@ def box_of(name: str, data: Mapping[str, Any], where: str) -> Box:
     settings = validated(BoxSettings, _own(data), where)
     if (settings.hypervisor is None) != (settings.container is None):
         raise GpuboxError(f"{where}: only one of hypervisor and container is given", "both (a container) or neither")
+    if settings.hypervisor is not None and settings.card_limits:
+        raise GpuboxError(
+            f"{where}: card_limits in the data of a container",
+            f"them in the data of {settings.hypervisor}, which has the driver",
+            "move card_limits there",
+        )
     try:
         wish = profile.load(settings.profile)
         return Box(name, settings, wish, stack.load(wish.stack), _connection(data))
@@ -114,6 +120,8 @@ def build(
     for name, data in hypervisors.items():
         with _collecting(inventory, name):
             settings = validated(HypervisorSettings, _own(data), f"{path}: {name}")
+            for box in [box for box in inventory.boxes.values() if box.settings.hypervisor == name]:
+                inventory.boxes[box.name] = replace(box, hypervisor_limits=settings.card_limits)
             held = tuple(box for box in inventory.boxes.values() if box.settings.hypervisor == name)
             inventory.hypervisors[name] = Hypervisor(name, settings, held, _connection(data))
     _check_containers(inventory, list(hypervisors))

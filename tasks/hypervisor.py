@@ -6,19 +6,23 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
 from gpubox.deploy import step
+from gpubox.facts.card_limits import LimitsFact
+from gpubox.facts.docker import DockerAtRisk
 from gpubox.facts.hypervisor import HypervisorState, WayIn
 from gpubox.facts.hypervisor_host import HostState
 from gpubox.facts.once import read
 from gpubox.hosts import Box, Hypervisor
+from gpubox.hypervisor import limits
 from gpubox.hypervisor.cards import Wanted
 from gpubox.hypervisor.holders import BLACKLIST_FILE
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.modules import OPTIONS_FILE, options_text
 from gpubox.hypervisor.state import NODES_UNIT
 from gpubox.operations.boot import kernel_command_line
+from gpubox.operations.card_limits import card_limits
 from gpubox.operations.create import create, way_in
 from gpubox.operations.files import owned_files
-from gpubox.operations.modules import NODES_SCRIPT, device_nodes, nova_blacklisted, persistence, report
+from gpubox.operations.modules import NODES_SCRIPT, before_restarts, device_nodes, nova_blacklisted, persistence, report
 from gpubox.operations.passthrough import passthrough
 from gpubox.settings.host import Container
 from gpubox.support.owned_file import OwnedFile
@@ -34,14 +38,24 @@ def hypervisor(this: Hypervisor) -> None:
         OwnedFile(NODES_SCRIPT, render("hypervisor-nodes.sh.j2"), mode="755"),
         OwnedFile(f"/etc/systemd/system/{NODES_UNIT}", render("hypervisor-nodes.service.j2", script=NODES_SCRIPT)),
     ]
-    look = partial(read, HostState, paths=[*(file.path for file in files), BLACKLIST_FILE])
+    at_risk = partial(read, DockerAtRisk)
+    look = partial(read, HostState, paths=[*(file.path for file in files), *limits.FILES, BLACKLIST_FILE])
 
     owned_files(name="Module options, device nodes at boot", files=files, look=lambda: look().files)
     if any(box.settings.gpus for box in this.boxes):
-        device_nodes(name="Device nodes", look=look)
+        device_nodes(name="Device nodes", look=look, at_risk=at_risk)
     nova_blacklisted(name="nova_core kept from the cards", look=look)
-    persistence(name="Persistence daemon", look=look)
+    persistence(name="Persistence daemon", look=look, at_risk=at_risk)
+    card_limits(
+        name="Power limits and clocks",
+        limits=wish.card_limits,
+        there=lambda: look().files,
+        look=partial(host.get_fact, LimitsFact),
+        has_driver=lambda: True,
+        at_risk=at_risk,
+    )
     kernel_command_line(name="Kernel command line", words=wish.kernel_command_line, look=look)
+    before_restarts(name="The driver that a reboot brings", look=look)
     for box in this.boxes:
         if container := box.settings.container:
             _into(container, box, this)

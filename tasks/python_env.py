@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from gpubox.deploy import step
 from gpubox.facts.cards import DriverAnswers
-from gpubox.facts.once import read
+from gpubox.facts.once import read, read_lasting
 from gpubox.facts.patches import PatchStates
 from gpubox.facts.venv import PythonEnv, Venv
 from gpubox.hosts import Box
@@ -33,7 +33,7 @@ def python_env(box: Box) -> None:
     files = [OwnedFile(f"{folder}/{name}", content) for name, content in payload.items()]
     built = {build.package: build.version for build in stack.source_builds}
     wish = Wish(venv_path(venv_of(box)), stack.python, {**stack.pins, **built})
-    look = partial(read, PythonEnv, path=wish.path, beside=wish.beside, paths=[file.path for file in files])
+    look = partial(read_lasting, PythonEnv, path=wish.path, beside=wish.beside, paths=[file.path for file in files])
     patched = partial(read, PatchStates, wanted=stack.patches)
 
     def is_whole() -> bool:
@@ -72,7 +72,9 @@ def python_env(box: Box) -> None:
             wanted=stack.patches,
             look=lambda: patched(venv=wish.path if is_whole() else wish.beside),
         )
-    in_place(name="venv in place", wish=wish, is_whole=is_whole, look=lambda: look().beside)
+    in_place(
+        name="venv in place", wish=wish, is_whole=is_whole, present=lambda: look().venv, look=lambda: look().beside
+    )
 
 
 def _digest(payload: dict[str, bytes]) -> str:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from gpubox.deploy import step
+from gpubox.facts.docker import DockerAtRisk
 from gpubox.facts.handover import HandoverFact, Running
 from gpubox.facts.once import read
 from gpubox.facts.service import ServiceFact
@@ -35,4 +36,5 @@ def server(box: Box) -> None:
         look=look,
         replaced=replaced,
         flags=flags,
+        at_risk=partial(read, DockerAtRisk),
     )

@@ -6,8 +6,10 @@ from datetime import datetime
 from gpubox.apt import keys
 from gpubox.apt.explain import Explanation
 from gpubox.apt.keys import Key
+from gpubox.support.errors import CannotTellError
+from gpubox.support.versions import at_least
 
-_REFUSES_SHA1 = {"debian": 13, "ubuntu": 26}
+_REFUSES_SHA1 = {"debian": "13", "ubuntu": "26"}
 """First versions whose apt verifies with sqv, which refuses keys that only SHA-1 binds since 2026-02-01."""
 
 
@@ -22,7 +24,7 @@ def keyring(data: bytes | None, fingerprint: str | None, distribution: str, now:
         return Explanation("no keyring", "the key that signs the source", "cuda.source.keyring")
     try:
         found = keys.parse(data)
-    except (ValueError, IndexError):
+    except CannotTellError:
         return Explanation("a keyring that cannot be read", "OpenPGP public keys", "cuda.source.keyring")
     if fingerprint is not None and fingerprint not in {key.fingerprint for key in found}:
         return Explanation(
@@ -49,5 +51,5 @@ def _names(found: Sequence[Key]) -> str:
 def _refuses_sha1(distribution: str) -> bool:
     family = distribution.rstrip("0123456789.")
     first = _REFUSES_SHA1.get(family)
-    version = distribution.removeprefix(family).partition(".")[0]
-    return first is not None and version.isdigit() and int(version) >= first
+    version = distribution.removeprefix(family)
+    return first is not None and bool(version) and at_least(version, first)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from gpubox.support.reading import reader
+
 _SIGNATURE, _PUBLIC_KEY, _SUBKEY = 2, 6, 14
 _CERTIFICATIONS = {0x10, 0x11, 0x12, 0x13, 0x1F}
 _EXPIRES_AFTER = 9
@@ -34,8 +36,9 @@ class Key:
         return self.expires is not None and self.expires <= now
 
 
+@reader("the keyring")
 def parse(data: bytes) -> list[Key]:
-    """The primary keys of a keyring, binary or armored. Error (ValueError): it is no keyring."""
+    """The primary keys of a keyring, binary or armored. Error: cannot tell, for what is no keyring."""
     keys: list[Key] = []
     digests: list[set[int]] = []
     created = 0

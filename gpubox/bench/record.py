@@ -1,12 +1,12 @@
 """A run as a record: one JSON file that says what was measured, on what, with which settings, and how it ended."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
+from gpubox.support import files
 from gpubox.support.data import Model, validated
 from gpubox.support.errors import GpuboxError
 
@@ -167,19 +167,8 @@ def of(value: Any, where: str) -> Record:
 
 
 def save(record: Record, path: Path) -> None:
-    """Writes beside and renames: whatever happens, there is a whole record at `path`, the new one or the one before."""
-    part = path.with_suffix(".part")
-    try:
-        with part.open("w", encoding="utf-8") as out:
-            out.write(dumps(record))
-            out.flush()
-            os.fsync(out.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise GpuboxError(
-            f"cannot write {path}: {error.strerror}", "room on the disk and the right to write"
-        ) from error
+    """Whatever happens, there is a whole record at `path`, the new one or the one before."""
+    files.write(path, dumps(record))
 
 
 def dumps(record: Record) -> str:

@@ -17,6 +17,7 @@ from gpubox.bench.place import Place
 from gpubox.bench.record import Record
 from gpubox.bench.runner import Runner
 from gpubox.remote.bench.plan import Plan
+from gpubox.support import files
 from gpubox.support.errors import GpuboxError
 
 Show = Callable[[dict[str, Any]], None]
@@ -62,9 +63,12 @@ def measure(place: Place, plan: Plan, record: Record, folder: Path, show: Show) 
 def catalogue_digest() -> str | None:
     """Which facts judged a run: a digest of the catalogue's data; None: there is none."""
     base = Path(__file__).parent.parent / "catalog"
-    files = sorted(base.rglob("*.yaml"))
-    text = b"".join(file.read_bytes() for file in files)
-    return hashlib.sha256(text).hexdigest()[:12] if files else None
+    data = sorted(file for file in base.rglob("*") if file.suffix in {".yaml", ".json"})
+    whole = hashlib.sha256()
+    for file in data:  # with names and lengths, so that no two catalogues read as the same bytes
+        content = file.read_bytes()
+        whole.update(f"{file.relative_to(base).as_posix()} {len(content)}\n".encode() + content)
+    return whole.hexdigest()[:12] if data else None
 
 
 def blank(folder: Path, label: str, host: str | None = None, profile: str | None = None) -> Record:
@@ -121,7 +125,7 @@ def _with_raw_files(place: Place, plan: Plan, record: Record, folder: Path) -> R
     """Fetches the raw files, names them in the record, and leaves the record beside them on the box."""
     raw = folder / "raw"
     if place.prefix:
-        raw.mkdir()
+        files.make_folder(raw)
         _fetch(place, plan.folder, raw)
     kept = sorted(str(file.relative_to(folder)) for file in raw.glob("*") if file.name != "runner.zip")
     record = record.model_copy(update={"raw": kept})
@@ -139,7 +143,7 @@ def _fetch(place: Place, source: str, target: Path) -> None:
             for member in packed:  # flat; and Debian 12's Python has no `filter` that would keep out the rest
                 file = packed.extractfile(member) if member.isfile() else None
                 if file is not None and len(Path(member.name).parts) == 1:
-                    (target / member.name).write_bytes(file.read())
+                    files.write(target / member.name, file.read())
 
 
 def _push(place: Place, target: str, text: str) -> None:

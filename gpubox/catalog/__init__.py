@@ -29,6 +29,9 @@ class Card(Model):
     """As nvidia-smi shows it."""
     power_limit_w: int
     """Watts, the highest default limit."""
+    power_range_w: list[int] | None = Field(default=None, min_length=2, max_length=2)
+    """Smallest and largest limit in watts that the card takes, as it said so itself; None: not known, or not the same
+    for all makers' cards."""
     nvfp4: bool
     """Has tensor cores for NVFP4."""
     all_reduce_fusion: bool

@@ -13,6 +13,8 @@ from gpubox.bench import show, sweep
 from gpubox.bench.flags import words_of
 from gpubox.bench.place import RUNS_ON_BOX, Place, here, on_box
 from gpubox.bench.record import Record, dumps
+from gpubox.cli import _errors
+from gpubox.cli._files import OutputFolder
 from gpubox.hosts import Box
 from gpubox.remote.bench.plan import Plan
 from gpubox.support.errors import CannotTellError, GpuboxError
@@ -52,7 +54,7 @@ def _numbers(_ctx: click.Context, _option: click.Parameter, value: str) -> list[
 @click.option("--answer", help="Its known answer. Default: the profile's, else any plausible one.")
 @click.option("--tokenizer", help="Path or hub name, where the client cannot read the server's own.")
 @click.option("--label", help="What to call the run. Default: the host.")
-@click.option("--runs", type=click.Path(file_okay=False, path_type=Path), default="runs", show_default=True)
+@click.option("--runs", type=OutputFolder(), default="runs", show_default=True)
 @click.option("--inventory", type=click.Path(dir_okay=False, path_type=Path), help="Default: inventory/lxc.py.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record.")
 def command(words: tuple[str, ...], label: str | None, runs: Path, as_json: bool, **given: Any) -> None:
@@ -80,7 +82,12 @@ def command(words: tuple[str, ...], label: str | None, runs: Path, as_json: bool
     with show.Progress(place.name, plan) as progress:
         record = sweep.measure(place, plan, blank, folder, progress.event)
     click.echo(dumps(record) if as_json else show.table(record), nl=False)
-    _verdict(record, folder)
+    try:
+        _verdict(record, folder)
+    except GpuboxError as error:
+        if as_json:  # the record says it, too
+            _errors.after_result(error)
+        raise
 
 
 @dataclass(frozen=True)

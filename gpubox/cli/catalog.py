@@ -36,20 +36,23 @@ def extract(version: str, wheel: Path | None, check: bool) -> None:
     from gpubox.catalog import extract as reader
     from gpubox.catalog import release
     from gpubox.catalog.wheel import Wheel, fetch
+    from gpubox.support import files
     from gpubox.support.errors import GpuboxError
 
+    if "/" in version:
+        raise GpuboxError(f"version {version!r}", "one as 0.5.23")
+    target = release.FOLDER / f"{version}.json"
+    if not check:
+        files.check_file(target)
     found = reader.release(Wheel(wheel) if wheel else fetch(version))
     if found.sglang != version:
         raise GpuboxError(f"the wheel is of SGLang {found.sglang}", f"a wheel of {version}")
-    target = release.FOLDER / f"{version}.json"
     text = release.dumped(found)
     same = target.is_file() and target.read_text() == text
     if check and not same:
         raise GpuboxError(f"{target} is not what the wheel says", "", f"gpubox catalog extract {version}, and review")
     if not same:
-        written = target.with_suffix(".json.new")
-        written.write_text(text)
-        written.replace(target)
+        files.write(target, text)
     click.echo(f"{target}: {len(found.flags)} flags, {'as committed' if same else 'written: review the diff'}")
     for line in found.open:
         click.echo(f"  not readable without running it: {line}")

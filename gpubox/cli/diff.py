@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gpubox.cli._complete import hosts
+from gpubox.remote import secrets
 
 
 @click.command()
@@ -32,7 +33,7 @@ def command(host: str, one: str, other: str, path: Path | None) -> None:
 def described(release: dict[str, Any]) -> list[str]:
     """A release as lines, each of which means something alone: a flag with its values, a variable."""
     made = [f"{key}: {value}" for key, value in release["made_from"].items()]
-    words = release["argv"]
+    words = secrets.argv(release["argv"])  # the box masks, too; this holds whatever it sent
     starts = [n for n, word in enumerate(words) if n == 0 or word.startswith("-")]
     flags = [" ".join(words[a:b]) for a, b in zip(starts, [*starts[1:], len(words)], strict=True)]
     about = [f"venv: {release['venv']}", f"model revision: {release['revision']}"]
@@ -46,4 +47,11 @@ def changed_files(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def _variables(release: dict[str, Any]) -> list[str]:
-    return [line.replace(release["digest"], "(release)") for line in release["environment"]]
+    return [_variable(line).replace(release["digest"], "(release)") for line in release["environment"]]
+
+
+def _variable(line: str) -> str:
+    name, equals, value = line.partition("=")
+    plain = value.strip('"')
+    shown = secrets.variable(name, plain)
+    return line if shown == plain else f"{name}{equals}{shown}"

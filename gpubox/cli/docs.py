@@ -8,7 +8,7 @@ import click
 def command(check: bool) -> None:
     """Write docs/rules.md, docs/settings.md, docs/pains.md, docs/log.md and docs/flags/."""
     from gpubox.pages import make as pages
-    from gpubox.support import paths
+    from gpubox.support import files, paths
     from gpubox.support.errors import GpuboxError
 
     wanted = pages.all_pages()
@@ -25,8 +25,6 @@ def command(check: bool) -> None:
         if name not in wanted:
             (base / name).unlink()
             continue
-        (base / name).parent.mkdir(parents=True, exist_ok=True)
-        written = (base / name).with_suffix(".new")
-        written.write_text(wanted[name])
-        written.replace(base / name)
+        files.make_folder((base / name).parent)
+        files.write(base / name, wanted[name])
     click.echo(f"{len(wanted)} pages, {len(stale)} written")

@@ -11,6 +11,7 @@ import click
 
 from gpubox.settings import lockfile, stack
 from gpubox.settings.stack import LOCAL_LOCK, Lock, Stack
+from gpubox.support import files
 from gpubox.support.errors import GpuboxError
 
 _PLATFORM = "x86_64-manylinux_2_34"
@@ -31,6 +32,8 @@ def command(names: tuple[str, ...], everything: bool, check: bool) -> None:
         raise GpuboxError("no stack was named", f"--all, or some of: {', '.join(stack.names())}")
     stacks = [stack.load(name, locked=False) for name in chosen]
     if not check:
+        for path in (each.folder / lock.file for each in stacks for lock in each.locks):
+            files.check_file(path)
         for each in stacks:
             _make(each)
     found = [problem for each in stacks for problem in problems(each)]
@@ -57,9 +60,9 @@ def _make(wish: Stack) -> None:
         click.echo(f"{wish.name}: resolving {lock.file} ...", err=True)
         text = _resolved(wish, lock)
         lockfile.parse(text, f"what uv gave for {lock.file}")
-        _write(wish.folder / lock.file, f"{_stamp(wish, lock)}\n{text}")
+        files.write(wish.folder / lock.file, f"{_stamp(wish, lock)}\n{text}")
     if wish.local_packages:
-        _write(wish.folder / LOCAL_LOCK, wish.local_lock())
+        files.write(wish.folder / LOCAL_LOCK, wish.local_lock())
 
 
 def _stamp(wish: Stack, lock: Lock) -> str:
@@ -95,12 +98,3 @@ def _uv() -> str:
     if found is None:
         raise GpuboxError("no uv beside this Python or in PATH", "uv as pinned in requirements-uv.txt", "make venv")
     return found
-
-
-def _write(path: Path, text: str) -> None:
-    beside = path.with_name(path.name + ".new")
-    with beside.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)

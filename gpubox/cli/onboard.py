@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpubox import inventory, rules
+from gpubox.cli import _errors
 from gpubox.hosts import Box
 from gpubox.onboard import adoption, card, files, probe, secrets, several
 from gpubox.onboard.adoption import Adopted
@@ -19,6 +20,7 @@ from gpubox.onboard.login import login
 from gpubox.onboard.plan import Looked, Target, changes, container_of
 from gpubox.onboard.proposals import Proposal, proposals
 from gpubox.rules.finding import Finding
+from gpubox.support import files as support_files
 from gpubox.support import paths
 from gpubox.support.errors import GpuboxError
 from gpubox.support.hanging_indent import hanging
@@ -57,6 +59,7 @@ def command(address: str, **given: Any) -> None:
     Exit codes: 0 done, 1 a finding stands against it or no profile fits, 2 the machine could not be looked at.
     """
     console = Console(stderr=given["as_json"], soft_wrap=False)
+    _check_writable(given)
     looked = _look(address, given)
     name = looked.target.name
     if not given["as_json"]:
@@ -84,6 +87,17 @@ def command(address: str, **given: Any) -> None:
     if given["as_json"]:
         click.echo(json.dumps(_record(looked, found, listed, profile, written), indent=1))
     _end(found, profile, bool(wanted and not written), path, given, console)
+
+
+def _check_writable(given: dict[str, Any]) -> None:
+    """Before the machine is asked: what this run may write can be written."""
+    if given["path"] and not given["dry"]:
+        support_files.check_file(given["path"], "--inventory", makes_folders=True)
+    elif given["path"] and given["path"].is_dir():
+        raise GpuboxError(f"--inventory {given['path']} is a folder", "the path of a file")
+    if given["yes"] and not given["dry"]:
+        for folder in (paths.root() / "inventory", paths.root() / "profiles", secrets.folder()):
+            support_files.check_folder(folder)
 
 
 def _look(address: str, given: dict[str, Any]) -> Looked:
@@ -224,7 +238,10 @@ def _end(
 ) -> None:
     if profile is None:
         todo = "see the reasons above; --profile NAME overrules them"
-        raise GpuboxError("no profile fits this machine", "one that does", todo)
+        error = GpuboxError("no profile fits this machine", "one that does", todo)
+        if given["as_json"]:  # the record says it, too
+            _errors.after_result(error)
+        raise error
     against = any(finding.severity == "error" for finding in found)
     if not unwritten and not given["as_json"] and given["profile"] not in {None, profile}:
         said = f"{path} has this box with the profile {profile}: change that there"

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from gpubox.remote import secrets
 from gpubox.settings import profile
 from gpubox.settings.profile import Profile
 
@@ -40,7 +41,7 @@ def show(name: str, as_json: bool) -> None:
     """One profile, with its reasons."""
     found = profile.load(name)
     if as_json:
-        click.echo(found.model_dump_json(indent=1))
+        click.echo(json.dumps(secrets.data(found.model_dump(mode="json")), indent=1, ensure_ascii=False))
         return
     console = Console(highlight=False)
     cards = f", {found.cards.count} x {found.cards.model}" if found.cards else ""
@@ -99,8 +100,9 @@ def _canonical(one: Profile) -> dict[str, str]:
 
 
 def _settings(one: Profile) -> dict[str, dict[str, str]]:
-    flags = {k: _text(v) for k, v in one.flags.items() if v is not None and v is not False}
-    return {"flag": flags, "environment": one.environment}
+    given = {k: v for k, v in one.flags.items() if v is not None and v is not False}
+    flags = {name: _text(secrets.data(value, f"--{name}")) for name, value in given.items()}
+    return {"flag": flags, "environment": secrets.environment(one.environment)}
 
 
 def _text(value: object) -> str:

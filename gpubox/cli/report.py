@@ -5,12 +5,13 @@ from pathlib import Path
 import click
 
 from gpubox.bench import library
+from gpubox.cli._files import OutputFile
 from gpubox.support.errors import GpuboxError
 
 
 @click.command()
 @click.argument("runs_to_show", nargs=-1, metavar="[RUN...]")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default="report.html", show_default=True)
+@click.option("--output", type=OutputFile(), default="report.html", show_default=True)
 @click.option("--runs", type=click.Path(file_okay=False, path_type=Path), default="runs", show_default=True)
 def command(runs_to_show: tuple[str, ...], output: Path, runs: Path) -> None:
     """Write one self-contained HTML page: charts, tables, settings, findings. It works offline and on a phone.

@@ -43,14 +43,18 @@ def command(host: str, release: str | None, path: Path | None) -> None:
 
 def _failure(box: "Box", now: "Releases") -> str | None:
     """Why the release that is current now does not answer; None: it does, and that is written down."""
+    from gpubox.facts import release
     from gpubox.server import readiness, remote
 
     digest = now.current or ""
     click.echo(f"{box.name}: release {digest}")
     event = {"event": "cannot-tell", "cause": "the probe said nothing"}
-    for event in remote.wait(box, {**now.one(digest)["probe"], "restarts": 0}):
+    asked = {**now.one(digest)["probe"], **release.main_process(digest), "restarts": 0}
+    for event in remote.wait(box, asked):
         if event["event"] == "phase":
             click.echo(f"  {event['phase']} (after {event['at_s']} s)")
+        elif event["event"] == "waiting":
+            click.echo(f"  waiting: {readiness.beat(event)}")
     if event["event"] != "ready":
         return f"release {digest} is not ready: {readiness.story(event)}"
     remote.act(box, "verified", digest)

@@ -1,10 +1,12 @@
 """What the hypervisor says of the box's container and of its own nodes."""
 
+from gpubox.doctor import surroundings
 from gpubox.doctor.check import Check, compared
 from gpubox.doctor.look import Looks
 from gpubox.facts.hypervisor import HypervisorState
 from gpubox.hosts import Box, Hypervisor
-from gpubox.hypervisor import last_words, nodes
+from gpubox.hypervisor import last_words, modules, nodes
+from gpubox.onboard import probe
 
 
 def check(above: Hypervisor, box: Box, looks: Looks, deploy: str) -> Check:
@@ -22,5 +24,10 @@ def check(above: Hypervisor, box: Box, looks: Looks, deploy: str) -> Check:
     elif state.state != "running":
         wrong.append(f"the container is {state.state}")
     wrong += [f"the container may not open {path}" for path in sorted(state.inside.denied) if "caps" not in path]
+    wrong += [f"{above.name}: {line}" for line in surroundings.fabric_faults(looks, state.driver)]
+    waits = modules.other_on_disk(state.driver, probe.on_disk(looks.answers["module-on-disk"]))
+    if waits and not wrong:
+        cure = f"reboot {above.name} at a time that suits; then {deploy} brings the libraries of that version"
+        return Check(box.name, "hypervisor", "warn", f"{above.name}: {waits}", "one version", cure)
     right = f"{above.name}: driver {state.driver}, {len(minors)} cards, the container may open them"
     return compared(box.name, "hypervisor", wrong, right, deploy)

@@ -1,6 +1,5 @@
 """What the second round trip means: the server's answer, and its speed against the last record."""
 
-import json
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -11,8 +10,10 @@ from gpubox.doctor.check import Check
 from gpubox.doctor.look import Looks
 from gpubox.hosts import Box
 from gpubox.server import readiness
+from gpubox.server.outside import Outside
 from gpubox.support import paths
 from gpubox.support.errors import GpuboxError
+from gpubox.support.reading import json_object
 
 SLOWER = 1.5
 """Time between tokens against the record's from where on it is said; a busy server is slower too."""
@@ -32,7 +33,18 @@ def endpoint(box: Box, looks: Looks) -> Check:
     if event["event"] == "failed":
         story = readiness.story({**event, "log": []})
         return Check(box.name, "endpoint", "fail", f"{where}: {story}", "a right answer", cure)
-    return Check(box.name, "endpoint", "unknown", f"{where}: {event.get('cause', 'no cause given')}", "", cure)
+    return Check(box.name, "endpoint", "unknown", f"{where}: {readiness.story({**event, 'log': []})}", "", cure)
+
+
+def outside(box: Box, found: Outside) -> Check:
+    """The same server asked from this machine, once it answers on the box."""
+    if found.kind in {"answers", "as asked"}:
+        return Check(box.name, "outside", "pass", found.said)
+    if found.kind == "unknown":
+        return Check(box.name, "outside", "unknown", found.said)
+    cure = "; ".join(f"perhaps {cause}" for cause in found.causes)
+    text = f"it answers on the box, not from here: {found.said}"
+    return Check(box.name, "outside", "fail", text, "the same answer for its clients as on the box", cure)
 
 
 def performance(box: Box, looks: Looks, runs: Path | None = None) -> Check:
@@ -68,7 +80,11 @@ def last(box: Box, runs: Path) -> tuple[str, float] | None:
 
 def _said(looks: Looks) -> list[dict[str, Any]]:
     """The JSON lines of the probe, and after a good answer of the clock."""
-    return [json.loads(line) for line in looks.answers["ready"].text.splitlines() if line.startswith("{")]
+    return [
+        json_object(line, "what the probe said")
+        for line in looks.answers["ready"].text.splitlines()
+        if line.startswith("{")
+    ]
 
 
 def _tpot(found: Record) -> float | None:

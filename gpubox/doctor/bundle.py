@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import tarfile
 from collections.abc import Iterable
@@ -11,10 +12,10 @@ from pathlib import Path
 import yaml
 
 from gpubox.doctor.examine import Report
-from gpubox.remote.bench import secrets
+from gpubox.remote import secrets
+from gpubox.support import files
 from gpubox.support.errors import GpuboxError
 
-_LOOKS_SECRET = re.compile(r"\b(hf_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|ghp_[A-Za-z0-9]{8,}|Bearer\s+\S+)")
 _ADDRESS = re.compile(
     r"\b(?!127\.0\.0\.1\b|0\.0\.0\.0\b)(?:\d{1,3}\.){3}\d{1,3}\b|\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b"
 )
@@ -23,9 +24,8 @@ _MAIL = re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.]+\b")
 
 
 def write(reports: Iterable[Report], path: Path) -> None:
-    """The archive at `path`, a .tar.gz for its owner alone. Error: something lies there."""
-    if path.exists():
-        raise GpuboxError(f"{path} is there", "a new file")
+    """The archive at `path`, a .tar.gz for its owner alone. Errors as of `check`."""
+    check(path)
     listed = list(reports)
     redact = Redactor([report.box.name for report in listed] + [report.box.address for report in listed])
     checks = [check.as_json() for report in listed for check in report.checks]
@@ -35,13 +35,20 @@ def write(reports: Iterable[Report], path: Path) -> None:
         **{f"{redact(report.box.name)}/log.txt": "\n".join(secrets.lines(report.log)) for report in listed},
     }
     content = {name: redact(text).encode() for name, text in texts.items()}
-    with path.open("xb") as file:
-        path.chmod(0o600)
-        with tarfile.open(fileobj=file, mode="w:gz") as archive:
-            for name, data in content.items():
-                entry = tarfile.TarInfo(f"gpubox-doctor/{name}")
-                entry.size = len(data)
-                archive.addfile(entry, io.BytesIO(data))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, data in content.items():
+            entry = tarfile.TarInfo(f"gpubox-doctor/{name}")
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    files.write(path, packed.getvalue(), mode=0o600)
+
+
+def check(path: Path) -> None:
+    """For before the boxes are asked. Errors: something lies there, or nothing can be written there."""
+    if os.path.lexists(path):
+        raise GpuboxError(f"{path} is there already", "a path where nothing lies", "name another one, or remove it")
+    files.check_file(path)
 
 
 class Redactor:
@@ -54,7 +61,7 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """The text without what is secret or tells who it is of."""
-        text = _LOOKS_SECRET.sub(secrets.MASK, text)
+        text = secrets.text(text)
         for name in sorted(self._known, key=len, reverse=True):
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", self._known[name], text)
         text = _ADDRESS.sub(lambda found: self._address(found.group()), text)
@@ -67,5 +74,4 @@ class Redactor:
 def _profile(report: Report) -> str:
     """As the deploy sees it, after `extends`; a secret in it is a finding of its own, and masked here."""
     values = report.box.profile.model_dump(exclude_defaults=True)
-    values["environment"] = secrets.environment(report.box.profile.environment)
-    return yaml.safe_dump(values, sort_keys=False)
+    return yaml.safe_dump(secrets.data(values), sort_keys=False)

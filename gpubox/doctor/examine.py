@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from gpubox.doctor import above, ask, hardware, judge, look
+from gpubox.doctor import above, ask, deep, hardware, judge, look
 from gpubox.doctor.check import Check
 from gpubox.doctor.look import Looks
 from gpubox.hosts import Box
 from gpubox.inventory import Inventory
 from gpubox.onboard import probe
 from gpubox.onboard.hardware import View
+from gpubox.server import outside
+from gpubox.support import ssh
 from gpubox.support.errors import GpuboxError
 
 AT_ONCE = 32
@@ -25,13 +27,13 @@ class Report:
     log: list[str]
 
 
-def examine(inventory: Inventory, boxes: Iterable[Box]) -> list[Report]:
-    """Two round trips to each box; to its hypervisor one, beside the first."""
+def examine(inventory: Inventory, boxes: Iterable[Box], in_depth: bool = False) -> list[Report]:
+    """Two round trips to each box; to its hypervisor one, beside the first. `in_depth`: one more, which reads all."""
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return list(pool.map(lambda box: _report(inventory, box), boxes))
+        return list(pool.map(lambda box: _report(inventory, box, in_depth), boxes))
 
 
-def _report(inventory: Inventory, box: Box) -> Report:
+def _report(inventory: Inventory, box: Box, in_depth: bool) -> Report:
     deploy = f"pyinfra -y {inventory.path} deploy.py"
     held = inventory.hypervisors.get(box.settings.hypervisor or "")
     checks = judge.static(box)
@@ -48,8 +50,12 @@ def _report(inventory: Inventory, box: Box) -> Report:
     checks += judge.checks(box, looks, deploy)
     checks += hardware.checks(box, views, judge.in_container(looks))
     answered = _looked(lambda: look.endpoint(box))
-    checks.append(_of(box, "endpoint", answered, lambda looks: ask.endpoint(box, looks)))
+    endpoint = _of(box, "endpoint", answered, lambda looks: ask.endpoint(box, looks))
+    checks.append(endpoint)
+    if endpoint.status == "pass":
+        checks.append(ask.outside(box, outside.ask(box, lambda text: ssh.run(box.address, box.connection, text))))
     checks.append(_of(box, "performance", answered, lambda looks: ask.performance(box, looks)))
+    checks += _deep(box, deploy) if in_depth else []
     log = [] if isinstance(answered, GpuboxError) else answered.answers["log"].text.splitlines()
     return Report(box, hardware.without_restart(checks, views), log)
 
@@ -58,9 +64,20 @@ def _views(box: Box, looks: Looks | GpuboxError, above_name: str, hyper: Looks |
     """The cards as the machines that were reached see them."""
     found: list[View] = []
     for name, seen in ((box.name, looks), (above_name, hyper)):
-        if isinstance(seen, Looks):
+        if not isinstance(seen, Looks):
+            continue
+        try:
             found.append((name, probe.read_gpus(seen.answers)))
+        except GpuboxError:  # the checks of that machine say which answer cannot be read
+            continue
     return found
+
+
+def _deep(box: Box, deploy: str) -> list[Check]:
+    try:
+        return deep.checks(box, deep.look(box), deploy)
+    except GpuboxError as error:
+        return [Check(box.name, "deep", "unknown", error.found, error.needed, error.todo)]
 
 
 def _looked(take: Callable[[], Looks]) -> Looks | GpuboxError:

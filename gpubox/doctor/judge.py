@@ -1,10 +1,10 @@
 """What the answers of a box mean: one check a domain, each against the box's own data."""
 
-import json
 from collections.abc import Callable, Iterator
 
 from gpubox import rules
 from gpubox.cuda import packages as names
+from gpubox.doctor import surroundings
 from gpubox.doctor.check import Check, Status, compared
 from gpubox.doctor.look import Looks
 from gpubox.driver import nvml
@@ -14,14 +14,16 @@ from gpubox.facts.cuda import CudaFact
 from gpubox.facts.driver import DriverFact
 from gpubox.facts.model import Model
 from gpubox.facts.service import ServiceFact
-from gpubox.facts.venv import PythonEnv
+from gpubox.facts.venv import PythonEnv, damage
 from gpubox.facts.weights import Weights
 from gpubox.hosts import Box
 from gpubox.hypervisor import nodes
 from gpubox.onboard import links, probe
 from gpubox.onboard.state import Box as Seen
 from gpubox.rules.finding import Finding
+from gpubox.server import in_effect
 from gpubox.server.service import UNIT, service_of, weights_of
+from gpubox.support import reading
 from gpubox.support.errors import GpuboxError
 
 _SLOW_START_S = 15.0
@@ -30,7 +32,6 @@ _CUDA_CODES = {
     None: "libcuda.so.1 is not there, or CUDA hangs: the step `driver` of the deploy, then dmesg",
     3: "options nvidia_uvm uvm_disable_hmm=1 on the machine that has the driver, and the module loaded anew",
     100: "no card may be opened: the nodes below /dev/nvidia*, and CUDA_VISIBLE_DEVICES",
-    802: "the fabric manager of NVSwitch machines is not running, or not of the driver's version",
     803: "libcuda is of another version than the kernel module: the step `driver` of the deploy",
 }
 """What cuInit gives (cuda.h) -> what to do."""
@@ -56,6 +57,7 @@ def checks(box: Box, looks: Looks, deploy: str) -> Iterator[Check]:
         "driver": _driver,
         "devices": _devices,
         "cuda-start": _cuda_start,
+        "proxy": _proxy,
         "nccl": _nccl,
         "apt": _apt,
         "cuda": _cuda,
@@ -78,6 +80,9 @@ def told_or_not(host: str, name: str, judge: Callable[[], Check]) -> Check:
         return judge()
     except GpuboxError as error:
         return Check(host, name, "unknown", error.found, error.needed, error.todo)
+    except reading.FOREIGN as error:
+        told = reading.cannot_tell(name, "", error)
+        return Check(host, name, "unknown", told.found, told.needed, told.todo)
 
 
 def _rules(host: str, name: str, found: list[Finding]) -> list[Check]:
@@ -121,6 +126,8 @@ def _driver(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     for name, versions in state.libraries.items():
         if gpus.driver and versions != [gpus.driver]:
             wrong.append(f"{name} is {', '.join(versions)}, the kernel module {gpus.driver}")
+    if surroundings.is_refused(gpus):
+        cure = surroundings.cure_of_refusal(box, deploy)
     return compared(box.name, "driver", wrong, f"{gpus.driver}, {len(gpus.cards)} cards", cure, "a driver that answers")
 
 
@@ -145,15 +152,22 @@ def _cuda_start(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     if box.stack.device == "cpu":
         return Check(box.name, "cuda-start", "pass", "not needed: the stack runs on CPU")
     text = looks.answers["cuinit"].expect(0, what="the start of CUDA (a Python on the box)")
-    tries = [(row["code"], float(row["s"])) for row in json.loads(text)["tries"]]
+    tries = [(row["code"], float(row["s"])) for row in reading.json_object(text, "the start of CUDA")["tries"]]
     told = ", ".join(f"{'none' if code is None else code} in {s} s" for code, s in tries)
     if tries[-1][0] != 0:
+        if tries[-1][0] == 802:
+            cure = surroundings.cause_of_802(box, looks, seen.gpus.driver)
+            return Check(box.name, "cuda-start", "fail", f"cuInit gave {told}: not yet initialized", "0", cure)
         cure = _CUDA_CODES.get(tries[-1][0], "dmesg on the machine that has the driver says why (NVRM, Xid)")
         return Check(box.name, "cuda-start", "fail", f"cuInit gave {told}", "0", cure)
     if len(tries) > 1 or tries[0][1] > _SLOW_START_S:
         cure = "the persistence daemon on the machine that has the driver; allow programs more time for their start"
         return Check(box.name, "cuda-start", "warn", f"cuInit gave {told}", f"0 at once, in {_SLOW_START_S} s", cure)
     return Check(box.name, "cuda-start", "pass", f"cuInit answers in {tries[0][1]} s")
+
+
+def _proxy(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
+    return surroundings.proxies(box, seen)
 
 
 def _nccl(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
@@ -204,6 +218,7 @@ def _venv(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     ]
     wrong += [f"{name} is not of the lock" for name in venv.packages if name not in stack.pins and name not in kept]
     wrong += [f"{name} was changed" for name in venv.changed]
+    wrong += damage(venv)
     return compared(
         box.name, "venv", _few(wrong), f"{len(venv.packages)} packages of {stack.name}, Python {venv.python}", deploy
     )
@@ -232,14 +247,17 @@ def _service(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     wrong += [] if enabled == "enabled" else [f"{UNIT} is {enabled or 'not'} enabled"]
     differing = [file.path for file in wish.files if not file.is_at(state.files[file.path])]
     wrong += _few([f"{path} differs" for path in differing])
+    effective = state.releases.effective
+    wrong += _few(in_effect.wrong(effective, UNIT))
+    if effective.process is not None:
+        wrong.append(f"its process is not the one asked for: {effective.process}")
+    wrong += [f"{path} is another's to write" for path in state.releases.loose]
     if not wrong and not state.serves(digest):
         runs = state.releases.runs or "something else"
         wrong.append(f"the process was started from {runs}, not from release {digest}")
-    # a container's own drop-ins for every service (service.d) are none of this unit's
-    more = [path for path in state.properties.get("DropInPaths", "").split() if f"/{UNIT}.d/" in path]
+    more = in_effect.standing(effective, UNIT)
     if more and not wrong:
-        cure = f"move what it sets into the profile, then systemctl revert {UNIT}"
-        return Check(box.name, "service", "warn", f"{', '.join(more)} changes {UNIT}", "the unit alone", cure)
+        return Check(box.name, "service", "warn", "; ".join(more), "the unit alone", in_effect.CURE)
     cure = f"{deploy}; why it is down: journalctl -u {UNIT}" if active != "active" else deploy
     return compared(box.name, "service", wrong, f"{UNIT} is active, release {digest}", cure)
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pyinfra.api import FactBase, StringCommand
 
+from gpubox.driver import fabric
 from gpubox.facts.answers import Answer, answers, script
 from gpubox.facts.apt import AptFact
 from gpubox.facts.base import BaseFact
@@ -14,6 +15,7 @@ from gpubox.facts.cuda import CudaFact
 from gpubox.facts.driver import DriverFact
 from gpubox.facts.hypervisor import HypervisorState
 from gpubox.facts.model import Model
+from gpubox.facts.release import main_process
 from gpubox.facts.service import ServiceFact
 from gpubox.facts.venv import PythonEnv
 from gpubox.facts.weights import Weights
@@ -22,10 +24,10 @@ from gpubox.onboard import questions
 from gpubox.server.release import venv_path
 from gpubox.server.service import UNIT, service_of, venv_of, weights_of
 from gpubox.support import payload, ssh
-from gpubox.support.errors import CannotTellError
 
 T = TypeVar("T")
 _LOG_LINES = 400
+_FABRIC = {"fabric": fabric.QUESTION, "fabric-states": fabric.STATES}
 
 
 @dataclass(frozen=True)
@@ -36,26 +38,22 @@ class Looks:
 
     def fact(self, fact: FactBase[T], name: str) -> T:
         """The fact's value. Error: cannot tell, when its command failed or its output is not what it reads."""
-        answer = self.answers[name]
-        text = answer.expect(0, what=f"the look at {name}")
-        try:
-            return fact.process(text.splitlines())
-        except (ValueError, LookupError, TypeError) as error:
-            raise CannotTellError(f"the look at {name} gave something else: {error}") from error
+        return fact.process(self.answers[name].expect(0, what=f"the look at {name}").splitlines())
 
 
 def box(box: Box) -> Looks:
     """The first round trip: the state of a box."""
-    return Looks(_asked(box.address, box.connection, {**questions.BOX, **_facts(box)}))
+    return Looks(asked(box.address, box.connection, {**questions.BOX, **_facts(box)}))
 
 
 def endpoint(box: Box) -> Looks:
     """The second: one look of the probe, two timed completions when that is good, the log's last lines."""
-    wish = service_of(box).probe
-    ask = payload.shell("probe", given={**wish, "timeout_s": 0})
+    made = service_of(box)
+    wish = made.probe
+    ask = payload.shell("probe", given={**wish, **main_process(made.release.digest), "timeout_s": 0})
     timed: dict[str, Any] = {key: value for key, value in wish.items() if key in {"url", "model", "api_key_file"}}
     return Looks(
-        _asked(
+        asked(
             box.address,
             box.connection,
             {
@@ -68,10 +66,10 @@ def endpoint(box: Box) -> Looks:
 
 def hypervisor(above: Hypervisor, box: Box) -> Looks:
     """What the hypervisor says of itself and of the box's container; beside the first round trip."""
-    asked: dict[str, str | StringCommand] = dict(questions.GPUS)
+    wanted: dict[str, str | StringCommand] = {**questions.GPUS, **_FABRIC}
     if container := box.settings.container:
-        asked["container"] = HypervisorState().command(kind=container.kind, container=container.name)
-    return Looks(_asked(str(above.connection.get("ssh_hostname", above.name)), above.connection, asked))
+        wanted["container"] = HypervisorState().command(kind=container.kind, container=container.name)
+    return Looks(asked(str(above.connection.get("ssh_hostname", above.name)), above.connection, wanted))
 
 
 def _facts(box: Box) -> dict[str, str | StringCommand]:
@@ -93,9 +91,16 @@ def _facts(box: Box) -> dict[str, str | StringCommand]:
         else Weights().command(venv=venv, arguments=weights)
     )
     if box.stack.device == "cuda":
+        found.update(_FABRIC)
         found["cuinit"] = payload.shell("cuinit")
     return found
 
 
-def _asked(address: str, connection: Mapping[str, Any], asked: Mapping[str, str | StringCommand]) -> dict[str, Answer]:
-    return answers(ssh.run(address, connection, script(asked), timeout_s=300).splitlines())
+def asked(
+    address: str,
+    connection: Mapping[str, Any],
+    questions: Mapping[str, str | StringCommand],
+    limit_s: float = 300,
+) -> dict[str, Answer]:
+    """The answers of one round trip by name. Errors: the host is not reached, or takes longer than `limit_s`."""
+    return answers(ssh.run(address, connection, script(questions), timeout_s=limit_s).splitlines())

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 
 from gpubox.apt.sources import Source
+from gpubox.support.versions import at_least
 
 PINS = "/etc/apt/preferences.d/00-gpubox-driver"
 """First by its name: of several records that fit a package, apt takes the first."""
@@ -52,12 +53,13 @@ _PACKAGES = {
     "ubuntu": ("libnvidia-compute-{major}", "nvidia-utils-{major}"),
 }
 _NVIDIAS_OWN = {
-    "debian": (560, ("libcuda1", "libnvidia-ml1", "nvidia-driver-cuda")),
-    "ubuntu": (590, ("libnvidia-compute",)),
+    "debian": ("560", ("libcuda1", "libnvidia-ml1", "nvidia-driver-cuda")),
+    "ubuntu": ("590", ("libnvidia-compute",)),
 }
 """Since which major version NVIDIA's repository has other names, and which. For Debian nvidia-smi is an empty package
 then, and the program is in the compute-only one; for Ubuntu no name has the branch, and there is no nvidia-utils:
 https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/ (compute-only installation; recent updates)."""
+FABRIC_MANAGER = ("nvidia-fabricmanager-{major}", "nvidia-fabricmanager")
 _OWN_VERSIONS = {"nvidia-persistenced", "nvidia-settings", "nvidia-modprobe", "nvidia-xconfig"}
 _VERSION = re.compile(r"^(?:\d+:)?(\d{3}\.\d+(?:\.\d+)?)(?:-|$)")
 
@@ -91,14 +93,15 @@ def packages(distribution: str, origin: str, module: str, chosen: Sequence[str] 
     family = "ubuntu" if distribution.startswith("ubuntu") else "debian"
     major = module.partition(".")[0]
     since, renamed = _NVIDIAS_OWN[family]
-    usual = renamed if origin == "nvidia" and int(major) >= since else _PACKAGES[family]
+    usual = renamed if origin == "nvidia" and at_least(module, since) else _PACKAGES[family]
     return tuple(name.format(major=major) for name in (chosen or usual))
 
 
 def candidates(chosen: Sequence[str] = ()) -> tuple[str, ...]:
     """All names that `packages` may give, before distribution and module are known."""
     sets = (*_PACKAGES.values(), *(names for _, names in _NVIDIAS_OWN.values()))
-    return tuple(chosen) or tuple(dict.fromkeys(name for names in sets for name in names))
+    asked = tuple(chosen) or tuple(dict.fromkeys(name for names in sets for name in names))
+    return (*asked, *FABRIC_MANAGER)
 
 
 def is_locked(name: str, version: str) -> bool:
@@ -118,6 +121,16 @@ def choose(offers: Mapping[str, Sequence[str]], names: Sequence[str], module: st
     """
     fitting = [[v for v in offers.get(name, ()) if upstream(v) == module] for name in names]
     return next((v for v in (fitting[0] if fitting else []) if all(v in other for other in fitting)), None)
+
+
+def same(offers: Sequence[str], version: str) -> str | None:
+    """Of a package's versions the one that goes with `version` of another: the driver's part counts, not the packing.
+
+    Ubuntu packs the libraries of 580.126.20 as -0ubuntu0.24.04.2 and the fabric manager as -0ubuntu3.
+    """
+    if version in offers:
+        return version
+    return next((offer for offer in offers if upstream(offer) and upstream(offer) == upstream(version)), None)
 
 
 def pins(module: str, names: Sequence[str], in_container: bool) -> str:

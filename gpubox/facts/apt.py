@@ -4,10 +4,10 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.facts.answers import Answer, checked, script
+from gpubox.facts.answers import Answer, Fact, checked, script
 
 LOCKS = (
     "/var/lib/dpkg/lock-frontend",
@@ -69,7 +69,7 @@ class AptState:
     """Path -> content of the keyrings asked for; one that is not there is not in it."""
 
 
-class AptFact(FactBase[AptState]):
+class AptFact(Fact[AptState]):
     """AptState, with the content of the given keyrings."""
 
     @override
@@ -109,7 +109,7 @@ def _contents(answer: Answer) -> list[tuple[str, bytes]]:
     return [(path, base64.b64decode(content)) for content, path in rows]
 
 
-class Carried(FactBase[frozenset[str]]):
+class Carried(Fact[frozenset[str]]):
     """Those of the given packages that a source carries, whether or not a pin keeps them away."""
 
     @override
@@ -121,7 +121,7 @@ class Carried(FactBase[frozenset[str]]):
         return frozenset(line.partition("|")[0].strip() for line in output if "|" in line)
 
 
-class Simulation(FactBase[str]):
+class Simulation(Fact[str]):
     """What `apt-get --simulate install` prints for the given packages; nothing is changed and no lock is taken."""
 
     @override

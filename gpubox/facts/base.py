@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
 from gpubox.facts import files, packages
-from gpubox.facts.answers import checked, script
+from gpubox.facts.answers import Fact, checked, script
 from gpubox.facts.packages import Package
 from gpubox.support.owned_file import Entry
+from gpubox.support.reading import Asked
 
 _SYSCTL = (
     'f=/proc/sys/$(echo "$k" | tr . /); '
@@ -40,7 +41,7 @@ class BaseState:
     sysctls: dict[str, Sysctl]
 
 
-class BaseFact(FactBase[BaseState]):
+class BaseFact(Fact[BaseState]):
     """BaseState for the given names, paths and settings."""
 
     @override
@@ -64,5 +65,7 @@ class BaseFact(FactBase[BaseState]):
             packages=packages.parse(found["packages"].lines),
             timezone="".join(found["timezone"].lines).rpartition("zoneinfo/")[2],
             files=files.parse(found["files"].lines),
-            sysctls={key: Sysctl(access, value.replace("\t", " ")) for key, access, value in rows},
+            sysctls=Asked(
+                "kernel settings", {key: Sysctl(access, value.replace("\t", " ")) for key, access, value in rows}
+            ),
         )

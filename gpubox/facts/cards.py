@@ -1,10 +1,11 @@
 """Whether the NVIDIA driver answers on this machine. One command."""
 
-from pyinfra.api import FactBase
 from typing_extensions import override
 
+from gpubox.facts.answers import Fact
 
-class DriverAnswers(FactBase[str]):
+
+class DriverAnswers(Fact[str]):
     """Empty: /dev/nvidiactl opens; else why not, as the shell said it (no such file, not permitted, no such device)."""
 
     @override

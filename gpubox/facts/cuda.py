@@ -3,12 +3,12 @@
 import base64
 from dataclasses import dataclass, field
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
 from gpubox.cuda import packages as cuda
 from gpubox.facts import files, packages
-from gpubox.facts.answers import Answer, checked, script
+from gpubox.facts.answers import Answer, Fact, checked, script
 from gpubox.facts.packages import Package
 from gpubox.settings.host import Cuda
 from gpubox.support.owned_file import Entry
@@ -61,7 +61,7 @@ class CudaState:
     """Toolkit -> headers that kernels compiled at run time need, and that it has not."""
 
 
-class CudaFact(FactBase[CudaState]):
+class CudaFact(Fact[CudaState]):
     """CudaState for what the box's data wishes."""
 
     @override

@@ -2,17 +2,20 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
+from gpubox.driver import fabric
 from gpubox.driver import packages as driver
+from gpubox.driver.fabric import Fabric
 from gpubox.facts import files
 from gpubox.facts import packages as dpkg
-from gpubox.facts.answers import checked, script
+from gpubox.facts.answers import Fact, checked, script
 from gpubox.facts.apt import INSTALLED_ALONE
 from gpubox.facts.packages import Package
+from gpubox.hypervisor import limits
 from gpubox.support.owned_file import Entry
 
 _LIBRARIES = (
@@ -48,6 +51,8 @@ class DriverState:
     files: dict[str, Entry]
     automatic: frozenset[str] = frozenset()
     """Packages that came because others need them; naming one to apt would make it somebody's wish."""
+    fabric: Fabric = field(default_factory=Fabric)
+    """NVSwitches, and what sets them up; in a container of its hypervisor's switches nothing is asked."""
 
     @property
     def locked(self) -> dict[str, Package]:
@@ -58,7 +63,7 @@ class DriverState:
         }
 
 
-class DriverFact(FactBase[DriverState]):
+class DriverFact(Fact[DriverState]):
     """DriverState, with what apt offers of `names` ({major} stands for the module's major version)."""
 
     @override
@@ -77,7 +82,8 @@ class DriverFact(FactBase[DriverState]):
                 "packages": dpkg.question([*driver.USERLAND, *driver.KERNEL_PACKAGES]),
                 "offers": offers,
                 "automatic": StringCommand(f"apt-mark {INSTALLED_ALONE} showauto 2>&1"),
-                "files": files.question([driver.PINS, driver.UNATTENDED, driver.SOURCE_FILE]),
+                "fabric": StringCommand(f'[ -n "$({_CONTAINER})" ] || {{ {fabric.QUESTION}; }} || true'),
+                "files": files.question([driver.PINS, driver.UNATTENDED, driver.SOURCE_FILE, *limits.FILES]),
             }
         )
 
@@ -99,4 +105,5 @@ class DriverFact(FactBase[DriverState]):
             offers={name: list(dict.fromkeys(versions)) for name, versions in offers.items()},
             files=files.parse(found["files"].lines),
             automatic=frozenset(found["automatic"].lines),
+            fabric=fabric.parse("\n".join(found["fabric"].lines)),
         )

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
+from gpubox.facts.answers import Fact
 from gpubox.support.owned_file import Entry
+from gpubox.support.reading import reader
 
 _LOOK = (
     'if [ -L "$p" ]; then printf "link\\t%s\\t" "$(readlink "$p")"; '
@@ -20,6 +22,7 @@ def question(paths: Sequence[str]) -> StringCommand:
     return StringCommand("for p in", *(QuoteString(path) for path in paths), "; do", _LOOK, "; done")
 
 
+@reader("what lies at paths")
 def parse(lines: list[str]) -> dict[str, Entry]:
     """Path -> entry."""
     found = {}
@@ -33,7 +36,7 @@ def parse(lines: list[str]) -> dict[str, Entry]:
     return found
 
 
-class Files(FactBase[dict[str, Entry]]):
+class Files(Fact[dict[str, Entry]]):
     """Path -> Entry for each of `paths`; what is not there is an entry of kind `absent`."""
 
     @override

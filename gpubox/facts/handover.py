@@ -3,9 +3,10 @@
 import json
 from dataclasses import dataclass
 
-from pyinfra.api import FactBase, StringCommand
+from pyinfra.api import StringCommand
 from typing_extensions import override
 
+from gpubox.facts.answers import Fact
 from gpubox.support import payload
 
 
@@ -19,7 +20,7 @@ class Running:
     """The systemd service that holds it; empty: a login's."""
 
 
-class HandoverFact(FactBase[Running]):
+class HandoverFact(Fact[Running]):
     """Running, for the flags of the wished server.
 
     + flags: the words after the launcher, as the unit has them

@@ -3,10 +3,9 @@
 import re
 import shlex
 
-from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
-from gpubox.facts.answers import Answer, answers, script
+from gpubox.facts.answers import Answer, Fact, answers, script
 from gpubox.hypervisor import cards, last_words, nodes
 from gpubox.hypervisor.create import way_in_question
 from gpubox.hypervisor.kinds import ABSENT, Kind, Name
@@ -14,7 +13,7 @@ from gpubox.hypervisor.state import Inside, PassthroughState, RunState
 from gpubox.support.errors import CannotTellError, GpuboxError
 
 
-class HypervisorState(FactBase[PassthroughState]):
+class HypervisorState(Fact[PassthroughState]):
     """One composite fact: the hypervisor, and the container `container` of kind `kind` on it."""
 
     @override
@@ -47,7 +46,7 @@ class HypervisorState(FactBase[PassthroughState]):
         )
 
 
-class WayIn(FactBase[bool]):
+class WayIn(Fact[bool]):
     """Whether the running container has sshd and accepts the key; False too when it does not run."""
 
     @override

@@ -3,19 +3,18 @@
 import re
 from collections.abc import Sequence
 
-from pyinfra.api.facts import FactBase
 from typing_extensions import override
 
-from gpubox.driver import kernel_log
+from gpubox.driver import fabric, kernel_log
 from gpubox.facts import files
-from gpubox.facts.answers import Answer, answers, script
-from gpubox.hypervisor import bars, boot, bus, cards, dkms, holders, nodes, secure_boot
+from gpubox.facts.answers import Answer, Fact, answers, script
+from gpubox.hypervisor import bars, boot, bus, cards, dkms, holders, modules, nodes, secure_boot
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.dkms import NextBoot
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
 
 
-class HostState(FactBase[HypervisorHost]):
+class HostState(Fact[HypervisorHost]):
     """One composite fact: the hypervisor, and what lies at `paths`."""
 
     @override
@@ -50,6 +49,9 @@ class HostState(FactBase[HypervisorHost]):
             make_log=found["make-log"].text,
             nova=bool(found["nova"].text.strip()),
             files=files.parse(found["files"].expect(0, what="files").splitlines()),
+            fabric=fabric.parse(found["fabric"].text),
+            unheld=found["unheld"].text,
+            on_disk=found["on-disk"].text.strip() or None,
         )
 
 
@@ -90,6 +92,9 @@ _QUESTIONS = {
     "driver": "cat /proc/driver/nvidia/version",
     "params": "cat /proc/driver/nvidia/params",
     "licence": "/sbin/modinfo -F license nvidia",
+    "on-disk": modules.ON_DISK,
+    "unheld": modules.UNHELD,
+    "fabric": fabric.QUESTION,
     "hmm": "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm",
     "options": "grep -HsE '^[[:space:]]*options[[:space:]]+nvidia' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf",
     "users": "find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null | cut -d/ -f3 | sort -u | wc -l",

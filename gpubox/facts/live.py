@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from pyinfra.api import FactBase
 from typing_extensions import override
 
 from gpubox.driver import kernel_log
 from gpubox.driver.kernel_log import KernelLog
-from gpubox.facts.answers import answers, script
+from gpubox.facts.answers import Fact, answers, script
 from gpubox.hypervisor import cards
 from gpubox.hypervisor.cards import Card, Wanted
 from gpubox.onboard import probe, questions
@@ -33,7 +32,7 @@ class CardsLog:
         return kernel_log.recovery(self.log.events, ours)
 
 
-class MachineLog(FactBase[CardsLog]):
+class MachineLog(Fact[CardsLog]):
     """CardsLog of a hypervisor: its containers may mostly not read the log themselves."""
 
     @override
@@ -48,7 +47,7 @@ class MachineLog(FactBase[CardsLog]):
         return CardsLog(cards.present(found["cards"].text, found["pci"].text), log)
 
 
-class LiveFacts(FactBase[BoxFacts]):
+class LiveFacts(Fact[BoxFacts]):
     """BoxFacts as the box has them now."""
 
     @override

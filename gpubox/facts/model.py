@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
-from gpubox.facts.answers import checked, script
+from gpubox.facts.answers import Fact, checked, script
 
 MARKER = ".gpubox-made"
 """In a model that gpubox made: the recipe's digest, then a line of `sha256sum` for each file."""
@@ -27,7 +27,7 @@ class ModelState:
     """gpubox made it, and a file is not as it was then."""
 
 
-class Model(FactBase[ModelState]):
+class Model(Fact[ModelState]):
     """ModelState of `path`. Weights are looked for, not read: they may be hundreds of GB; only a made model is read."""
 
     @override

@@ -13,8 +13,17 @@ _memory: WeakKeyDictionary[Host, dict[tuple[object, ...], Any]] = WeakKeyDiction
 
 def read(fact: type[FactBase[T]], **arguments: Any) -> T:
     """`host.get_fact`, answered from memory while no operation of this run has changed the host since it was read."""
+    return _read((ctx_state.get().current_stage,), fact, arguments)
+
+
+def read_lasting(fact: type[FactBase[T]], **arguments: Any) -> T:
+    """The same over both phases of a run, for what takes a host long to say and nobody else changes meanwhile."""
+    return _read((), fact, arguments)
+
+
+def _read(phase: tuple[object, ...], fact: type[FactBase[T]], arguments: dict[str, Any]) -> T:
     current: Host = ctx_host.get()
-    key = (ctx_state.get().current_stage, _changes(current), fact, repr(sorted(arguments.items())))
+    key = (*phase, _changes(current), fact, repr(sorted(arguments.items())))
     remembered = _memory.setdefault(current, {})
     if key not in remembered:
         remembered[key] = current.get_fact(fact, **arguments)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from pyinfra.api import QuoteString, StringCommand
 
+from gpubox.support.reading import reader
+
 
 @dataclass(frozen=True)
 class Package:
@@ -34,6 +36,7 @@ def question(names: Sequence[str]) -> StringCommand:
     )
 
 
+@reader("packages of dpkg")
 def parse(lines: list[str]) -> dict[str, Package]:
     """Name -> package; a name that dpkg has not heard of is not in it."""
     rows = (line.split("\t") for line in lines if line.count("\t") == 2)

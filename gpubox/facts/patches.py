@@ -3,15 +3,15 @@
 import json
 import shlex
 
-from pyinfra.api import FactBase
 from typing_extensions import override
 
+from gpubox.facts.answers import Fact
 from gpubox.remote.patch import ABSENT, Found
 from gpubox.server import patches
 from gpubox.support.errors import CannotTellError
 
 
-class PatchStates(FactBase[dict[str, Found]]):
+class PatchStates(Fact[dict[str, Found]]):
     """State of each patch in `wanted` (names of gpubox.server.patches) in the venv at path `venv`.
 
     A venv that is not there gives `absent` for all. Errors: CannotTellError when its python does not run.

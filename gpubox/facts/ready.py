@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
-from pyinfra.api import FactBase, StringCommand
+from pyinfra.api import StringCommand
 from typing_extensions import override
 
+from gpubox.facts.answers import Fact
 from gpubox.support import payload
 
 
@@ -14,7 +15,7 @@ def probe(arguments: dict[str, Any]) -> StringCommand:
     return StringCommand(payload.shell("probe", given=arguments))
 
 
-class ReadyFact(FactBase[dict[str, Any]]):
+class ReadyFact(Fact[dict[str, Any]]):
     """The probe's last event after one look: `ready`, `failed` with its cause, `cannot-tell`, or `no-probe`."""
 
     @override

@@ -3,15 +3,17 @@
 import getpass
 import json
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyinfra.api import StringCommand
 
 from gpubox.remote import switch
+from gpubox.remote.effective import Effective
 from gpubox.server.release import ROOT
 from gpubox.support import payload
-from gpubox.support.errors import CannotTellError, GpuboxError
+from gpubox.support.errors import GpuboxError
+from gpubox.support.reading import reader
 
 STAMP = switch.STAMP
 """Environment variable of the service that names the release that it was started from."""
@@ -35,6 +37,11 @@ class Releases:
     superfluous: tuple[str, ...] = ()
     """Folders of releases and venvs that nothing runs from and nothing goes back to, as a refused run leaves them."""
 
+    effective: Effective = field(default_factory=Effective)
+    """What systemd really has of the unit, and what its process really is, against the current release."""
+    loose: tuple[str, ...] = ()
+    """Folders of gpubox's own that somebody else owns or may write."""
+
     def named(self, name: str) -> str:
         """The digest that `current`, `previous` or the beginning of a digest means. Error: none, or several."""
         links = {"current": self.current, "previous": self.previous}
@@ -53,8 +60,10 @@ class Releases:
         return self.current == digest and bool(self.one(digest).get("verified"))
 
     def serves(self, digest: str) -> bool:
-        """Whether it is current in every respect, and runs."""
-        return self.current == self.unit == self.runs == digest and self.linked
+        """Whether it is current in every respect, and runs, with nothing beside it that changes it."""
+        theirs = self.effective.aside or self.effective.differs or self.loose
+        against = any(one["severe"] for one in self.effective.shared)
+        return self.current == self.unit == self.runs == digest and self.linked and not theirs and not against
 
 
 def command(action: str, arguments: dict[str, Any]) -> StringCommand:
@@ -63,6 +72,11 @@ def command(action: str, arguments: dict[str, Any]) -> StringCommand:
     + arguments: of gpubox.remote.switch.Arguments
     """
     return StringCommand(payload.shell("switch", action, given=arguments))
+
+
+def main_process(digest: str) -> dict[str, str]:
+    """Arguments of the probe that say what the main process must be: no part of a release's own, which are kept."""
+    return {"argv_file": f"{ROOT}/releases/{digest}/argv.json"}
 
 
 def somebody() -> str:
@@ -75,11 +89,11 @@ def look(arguments: dict[str, Any]) -> StringCommand:
     return StringCommand(f"if test -d {ROOT}/releases; then", command("state", arguments), "; else echo '{}'; fi")
 
 
+@reader("the releases of the box")
 def parse(line: str) -> Releases:
     """What switch.py printed. Error: CannotTellError for anything else."""
-    try:
-        found = json.loads(line)
-        lists = {name: tuple(found.get(name, ())) for name in ("releases", "superfluous")}
-        return Releases(**{**found, **lists})
-    except (ValueError, TypeError, LookupError) as error:
-        raise CannotTellError(f"the releases of the box could not be read: {line[-300:]!r}") from error
+    found = json.loads(line)
+    lists = {name: tuple(found.get(name, ())) for name in ("releases", "superfluous", "loose")}
+    if any(not isinstance(one, dict) or "digest" not in one for one in lists["releases"]):
+        raise ValueError("a release without a digest")
+    return Releases(**{**found, **lists, "effective": Effective(**found.get("effective", {}))})

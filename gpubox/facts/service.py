@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
 from gpubox.facts import files, release
-from gpubox.facts.answers import checked, script
+from gpubox.facts.answers import Fact, checked, script
 from gpubox.facts.release import STAMP as STAMP
 from gpubox.facts.release import Releases
 from gpubox.support.owned_file import Entry
+from gpubox.support.reading import Asked
 
 _PROPERTIES = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,DropInPaths"
 
@@ -31,7 +32,7 @@ class ServiceState:
         return settled and self.releases.serves(digest)
 
 
-class ServiceFact(FactBase[ServiceState]):
+class ServiceFact(Fact[ServiceState]):
     """ServiceState of a unit, with the given paths."""
 
     @override
@@ -50,6 +51,8 @@ class ServiceFact(FactBase[ServiceState]):
         found = checked(output)
         return ServiceState(
             files=files.parse(found["files"].lines),
-            properties=dict(line.split("=", 1) for line in found["properties"].lines if "=" in line),
+            properties=Asked(
+                "systemctl show", dict(line.split("=", 1) for line in found["properties"].lines if "=" in line)
+            ),
             releases=release.parse("".join(found["releases"].lines)),
         )

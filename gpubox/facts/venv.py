@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
 from gpubox.facts import files
-from gpubox.facts.answers import checked, script
+from gpubox.facts.answers import Fact, checked, script
 from gpubox.remote.venv_state import MARKER, name_of
 from gpubox.support import payload
 from gpubox.support.owned_file import Entry
+from gpubox.support.reading import reader
 
 UV = "/opt/gpubox/uv/bin/uv"
 """The installer on a box, in a small venv of its own."""
@@ -34,6 +35,17 @@ class Venv:
     """Name -> metadata folders with files that are not as they were installed, or that were never recorded."""
     config_changed: bool = False
     """pyvenv.cfg is not as it was made."""
+    damaged: dict[str, str] = field(default_factory=dict)
+    """Path below the venv -> how the file is another than when it was built (gpubox.remote.tree), of the first."""
+    damaged_count: int = 0
+    """How many there are of these."""
+    basis: str = ""
+    """What that was compared with: `list`, which was written when it was built, or the packages' own `records`."""
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether every file is as it was built."""
+        return not self.changed and not self.config_changed and not self.damaged_count
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class PythonEnvState:
     """The one that is being built, before it gets its name."""
 
 
-class PythonEnv(FactBase[PythonEnvState]):
+class PythonEnv(Fact[PythonEnvState]):
     """PythonEnvState for the venv at `path`, the one at `beside`, and the given files."""
 
     @override
@@ -73,6 +85,7 @@ class PythonEnv(FactBase[PythonEnvState]):
         )
 
 
+@reader("the venv")
 def parse(answer: str) -> Venv:
     """The venv out of one word or the script's JSON."""
     match answer:
@@ -89,7 +102,17 @@ def parse(answer: str) -> Venv:
         packages={name_of(folder): _version(folder) for folder in state["folders"]},
         changed=changed,
         config_changed=state["config_changed"],
+        damaged=dict(state["tree"]["wrong"]),
+        damaged_count=int(state["tree"]["count"]),
+        basis=str(state["tree"]["basis"]),
     )
+
+
+def damage(found: Venv, most: int = 3) -> list[str]:
+    """What is damaged in it, for people: some files, and how many more."""
+    lines = [f"{path}: {how}" for path, how in list(found.damaged.items())[:most]]
+    more = found.damaged_count - len(lines)
+    return [*lines, *([f"and {more} more"] if more > 0 else [])]
 
 
 def state_command(path: str, *words: str) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from typing_extensions import override
 
+from gpubox.facts.answers import Fact
 from gpubox.remote.weights_cache import Arguments
 from gpubox.support import payload
 from gpubox.support.errors import CannotTellError
@@ -19,7 +20,7 @@ def command(action: Sequence[str], venv: str, arguments: Arguments) -> StringCom
     return StringCommand(payload.shell("weights", *action, given=given, python=f"{venv}/bin/python"))
 
 
-class Weights(FactBase[dict[str, Any]]):
+class Weights(Fact[dict[str, Any]]):
     """The final event of a look: `complete` (path, revision, bytes) or `incomplete` (lacks).
 
     A venv that is not there gives `incomplete`. Errors: CannotTellError when its python does not run.

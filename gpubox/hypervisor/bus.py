@@ -6,6 +6,8 @@ Evidence: NVIDIA/open-gpu-kernel-modules#853 (a card that does not come back fro
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpubox.support.reading import reader
+
 # reading the first four bytes of the configuration wakes a sleeping card; one that is gone reads as ones
 LIST = """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
 driver=-; [ ! -e "$d/driver" ] || driver=$(basename "$(readlink -f "$d/driver")")
@@ -31,6 +33,7 @@ class Slot:
     """Type of its IOMMU group: `identity`, `DMA`, `DMA-FQ`, ...; `off`: it is in none."""
 
 
+@reader("cards on the bus")
 def parse(listing: str) -> list[Slot]:
     """Slots from lines `ADDRESS DRIVER FIRST-FOUR-BYTES D3COLD CONTROL IOMMU`; `-`: cannot be read."""
     rows = (line.split() for line in listing.splitlines() if line.strip())

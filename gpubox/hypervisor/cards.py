@@ -8,6 +8,7 @@ from typing import Literal
 from typing_extensions import override
 
 from gpubox.support.errors import GpuboxError
+from gpubox.support.reading import reader
 
 Wanted = Literal["all"] | Sequence[int | str]
 
@@ -38,6 +39,7 @@ class Card:
         return f"card {self.index if self.index is not None else '-'} ({self.pci})"
 
 
+@reader("cards of the driver and on the PCI bus")
 def present(information: str, pci_drivers: str) -> list[Card]:
     """The cards by PCI address.
 
@@ -50,8 +52,7 @@ def present(information: str, pci_drivers: str) -> list[Card]:
         for index, card in enumerate(card for card in told if card["pci"])
     ]
     known = {card.pci for card in ours}
-    pairs = [line.split() for line in pci_drivers.splitlines() if line.strip()]
-    others = [Card(pci(address), None if driver == "-" else driver) for address, driver in pairs]
+    others = _on_the_bus(pci_drivers)
     return sorted([*ours, *(card for card in others if card.pci not in known)], key=lambda card: card.pci)
 
 
@@ -92,6 +93,16 @@ def pci(address: str) -> str:
     if found is None:
         return ""
     return f"{int(found.group(1) or '0', 16):04x}:{found.group(2)}:{found.group(3)}.{found.group(4)}"
+
+
+@reader("display devices on the PCI bus")
+def _on_the_bus(pci_drivers: str) -> list[Card]:
+    """From lines `ADDRESS DRIVER`, each of which names a device."""
+    pairs = [line.split() for line in pci_drivers.splitlines() if line.strip()]
+    found = [Card(pci(address), None if driver == "-" else driver) for address, driver in pairs]
+    if any(not card.pci for card in found):
+        raise ValueError("no PCI address")
+    return found
 
 
 def _fields(text: str) -> dict[str, str]:

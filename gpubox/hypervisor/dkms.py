@@ -1,8 +1,10 @@
 """Installed kernels: whether each has the nvidia module, and what the next boot would find."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from gpubox.support.reading import reader
+from gpubox.support.versions import package_at_least, package_key
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,12 @@ class NextBoot:
     """GRUB_DEFAULT; another than 0 means that a person chose an entry, and the newest kernel may not be next."""
 
 
+@reader("installed kernels")
 def parse(listing: str) -> list[Kernel]:
     """Kernels, newest first, from lines `VERSION IMAGE HEADERS MODULE` with 1 or 0 each."""
     rows = [line.split() for line in listing.splitlines() if line.strip()]
     found = [Kernel(version, *(flag == "1" for flag in flags)) for version, *flags in rows]
-    return sorted(found, key=lambda kernel: version_key(kernel.version), reverse=True)
+    return sorted(found, key=lambda kernel: package_key(kernel.version), reverse=True)
 
 
 def next_kernel(kernels: Sequence[Kernel], boot: NextBoot) -> Kernel | None:
@@ -72,11 +75,6 @@ def warnings(kernels: Sequence[Kernel], boot: NextBoot, family: str) -> list[str
     return lines
 
 
-def version_key(version: str) -> list[tuple[int, str]]:
-    """Sorts kernel versions as `sort -V` does: numbers by value, the rest as text."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|[a-z]+", version)]
-
-
 def _cure(kernel: Kernel, family: str) -> str:
     build = f"dkms autoinstall -k {kernel.version}"
     if kernel.headers:
@@ -88,4 +86,4 @@ def _headers(version: str, family: str) -> str:
     """Proxmox renamed its packages with kernel 6.5 (pve-headers before)."""
     if family != "proxmox":
         return f"linux-headers-{version}"
-    return f"{'proxmox' if version_key(version) >= version_key('6.5') else 'pve'}-headers-{version}"
+    return f"{'proxmox' if package_at_least(version, '6.5') else 'pve'}-headers-{version}"

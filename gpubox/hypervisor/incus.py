@@ -7,7 +7,8 @@ from typing import Any
 
 from gpubox.hypervisor.cards import Card, pci
 from gpubox.hypervisor.nodes import Node
-from gpubox.support.errors import CannotTellError, GpuboxError
+from gpubox.support.errors import GpuboxError
+from gpubox.support.reading import reader
 
 MODE = "0666"
 """Incus makes the nodes of a gpu device 0660 unless told (its documentation of gpu_physical): users are kept out."""
@@ -54,11 +55,17 @@ def unprivileged(instance: str) -> bool:
     return _unprivileged(_instance(instance))
 
 
+@reader("what incus query said of the container")
 def _instance(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise CannotTellError(f"incus query answered no JSON: {text[:80]!r}") from error
+    found = json.loads(text)
+    devices = [found.get(name, {}) for name in ("devices", "expanded_devices")]
+    tables = [*devices, *(one for table in devices for one in table.values())]
+    tables += [found.get(name, {}) for name in ("config", "expanded_config")]
+    if not all(isinstance(table, dict) for table in tables):
+        raise TypeError("devices and config are no tables")
+    values = [value for table in tables for value in table.values() if not isinstance(value, dict)]
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError("a value of a device or of the config is no text")
     if found.get("type", "container") != "container":
         raise GpuboxError(f"{found.get('name')} is a {found.get('type')}", "a container")
     return dict(found)
@@ -88,6 +95,9 @@ def _refuse_partial(device: str, values: dict[str, str], every: bool) -> None:
 
 
 def _character_devices(name: str, local: Any, expanded: Any, nodes: Sequence[Node]) -> list[list[str]]:
+    """The caps nodes; where the data asks for none, those that are there are a person's own and stay."""
+    if not nodes:
+        return []
     wanted = {node.path for node in nodes}
     present = {
         values.get("source", values.get("path", "")): device

@@ -7,6 +7,11 @@ from gpubox.hypervisor.cards import Card
 
 OPTIONS_FILE = "/etc/modprobe.d/gpubox-nvidia.conf"
 OPEN_LICENCE = "Dual MIT/GPL"
+ON_DISK = "/sbin/modinfo -F version nvidia"
+"""Shell text: the version of the module that the running kernel would load now (DKMS's too); none in a container."""
+REBOOT = "cat /run/reboot-required.pkgs; [ -e /run/reboot-required ]"
+"""Shell text: exit code 0 where the distribution asks for a reboot, and the packages that ask."""
+_KERNEL_OR_DRIVER = re.compile(r"nvidia|linux-(image|modules|base)|pve-kernel|proxmox-kernel")
 _BLACKWELL = re.compile(r"Blackwell|RTX 50[5-9]0|\bG?B[123]00\b", re.I)
 
 
@@ -71,3 +76,42 @@ def closed_modules(version_text: str, licence: str | None, cards: Sequence[Card]
 
 def _true(value: str) -> bool:
     return value in {"1", "Y", "y"}
+
+
+def other_on_disk(loaded: str | None, on_disk: str | None) -> str | None:
+    """What the next boot or load of the driver changes: another version lies on disk than runs. None: the same.
+
+    An upgrade of the driver is not felt until then: what runs has its libraries in memory, and the loaded module stays
+    (badbread/crumbvms#395: it ran for days after unattended-upgrades, up to the next restart).
+    """
+    if not loaded or not on_disk or loaded == on_disk:
+        return None
+    return (
+        f"kernel module {loaded} is loaded and {on_disk} lies on disk: since an upgrade of the driver, only programs "
+        "that were started before it are sure to work"
+    )
+
+
+def is_for_driver(packages: Sequence[str]) -> list[str]:
+    """Those of the packages that ask for a reboot which bring a kernel or a driver."""
+    return [
+        name for name in packages if re.search(r"nvidia|linux-(image|modules|base)|pve-kernel|proxmox-kernel", name)
+    ]
+
+
+UNHELD = (
+    "[ -x /usr/bin/unattended-upgrade ] && ! apt-config dump Unattended-Upgrade::Package-Blacklist | grep -q nvidia && "
+    "dpkg-query -W -f '${db:Status-Abbrev}${Package} ${Version}\\n' 'nvidia-*' 'libnvidia-*' 'libcuda1*' 2>/dev/null | "
+    "sed -n 's/^ii //p'"
+)
+"""Shell text: packages of the driver, with versions, that unattended-upgrades may move; nothing without that."""
+
+
+def unheld(text: str, loaded: str | None) -> str | None:
+    """Advice where the driver that runs may be upgraded by night. `text`: what UNHELD printed."""
+    rows = [line.split() for line in text.splitlines() if line.count(" ") == 1]
+    names = [name for name, version in rows if loaded and version.rpartition(":")[2].startswith(f"{loaded}-")]
+    if not names:
+        return None
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"unattended-upgrades may move the driver ({shown}): apt-mark hold {' '.join(names)}"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpubox.support.errors import GpuboxError
+from gpubox.support.reading import reader
 
 CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 """Nodes that every CUDA process needs beside those of its cards (libnvidia-container's list of control devices)."""
@@ -28,6 +29,7 @@ class Node:
         return f"{self.major}:{self.minor}"
 
 
+@reader("/proc/devices")
 def majors(proc_devices: str) -> dict[str, int]:
     """Name -> major number of the character devices in the text of /proc/devices."""
     characters = proc_devices.partition("Block devices")[0]
@@ -82,6 +84,7 @@ def wrong(wanted: Iterable[Node], present: Mapping[str, Node]) -> list[str]:
     ]
 
 
+@reader("device nodes")
 def parse(listing: str) -> dict[str, Node]:
     """Nodes by path from lines `PATH MAJOR MINOR MODE`, numbers as stat prints them (%t %T hexadecimal, %a octal)."""
     nodes = {}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gpubox.driver.fabric import Fabric
 from gpubox.driver.kernel_log import KernelLog
 from gpubox.hypervisor.bars import Bars
 from gpubox.hypervisor.boot import BootFiles
@@ -114,3 +115,9 @@ class HypervisorHost:
     nova: bool
     """An installed kernel has nova_core, which takes cards before NVIDIA's driver does."""
     files: dict[str, Entry]
+    fabric: Fabric = field(default_factory=Fabric)
+    """NVSwitches, and what sets them up."""
+    on_disk: str | None = None
+    """Version of the module that the running kernel would load now; None: modinfo knows none."""
+    unheld: str = ""
+    """Lines `PACKAGE VERSION` of the driver's packages that unattended-upgrades may move."""

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 LIVE = "/var/lib/gpubox-lab/hardware/live.json"
+SET = "/var/lib/gpubox-lab/hardware/limits.json"
+"""What was set since the "driver" was loaded: UUID -> fields. lab-driver removes it, as a load of the real one does."""
 _UNITS = {"memory": "MiB", "power": "W", "utilization": "%", "clocks": "MHz"}
 _UNITLESS = {"power.management"}
 _ALIASES = {"gpu_name": "name", "gpu_uuid": "uuid", "gpu_bus_id": "pci.bus_id", "gpu_serial": "serial"}
@@ -34,6 +36,8 @@ _DEFAULTS = {
     "ecc.errors.uncorrected.volatile.total": 0,
     "clocks.sm": 180,
     "clocks.mem": 405,
+    "clocks.current.graphics": 180,
+    "clocks.current.memory": 405,
     "clocks_event_reasons.active": "0x0000000000000001",
     "ecc.mode.current": "[N/A]",
     "vbios_version": "[N/A]",
@@ -67,6 +71,21 @@ Legend:
 
 Live = dict[str, Any]
 Card = dict[str, Any]
+_SETTERS = {
+    "-pl": "-pl",
+    "--power-limit": "-pl",
+    "-lgc": "-lgc",
+    "--lock-gpu-clocks": "-lgc",
+    "-lmc": "-lmc",
+    "--lock-memory-clocks": "-lmc",
+    "-pm": "-pm",
+    "--persistence-mode": "-pm",
+    "-rgc": "-rgc",
+    "--reset-gpu-clocks": "-rgc",
+    "-rmc": "-rmc",
+    "--reset-memory-clocks": "-rmc",
+}
+_CLOCKS = {"-lgc": ("GPU", "gpu", "clocks.current.graphics"), "-lmc": ("Memory", "mem", "clocks.current.memory")}
 
 
 def answer(argv: Sequence[str], live: Live, opened: dict[str, int]) -> tuple[str, int]:
@@ -106,10 +125,73 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
     rest = list(argv)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
-        if not equals and name in ("-i", "--id", "-p2p") and rest:
+        valued = name in ("-i", "--id", "-p2p", "-d", "--display") or _SETTERS.get(name, "-r").startswith(("-p", "-l"))
+        if not equals and valued and rest:
             value = rest.pop(0)
         found[name] = value
     return found
+
+
+def change(
+    argv: Sequence[str], live: Live, opened: dict[str, int], may_write: bool
+) -> tuple[str, int, dict[str, dict[str, Any]]] | None:
+    """Words, exit code and UUID -> fields that these arguments set; None: they only ask. `may_write`: is root here."""
+    options = _options(argv)
+    wanted = {_SETTERS[name]: value for name, value in options.items() if name in _SETTERS}
+    failure = _initialise(opened)
+    if not wanted or failure:
+        return None
+    said = ""
+    fields: dict[str, dict[str, Any]] = {}
+    try:
+        chosen = _selected([dict(c, index=i) for i, c in enumerate(live["cards"])], options)
+    except LookupError as error:
+        return f"{error.args[0]}\n", 6, {}
+    for card in chosen:
+        for setter, value in wanted.items():
+            words, code, changed = _set(setter, value, card, may_write)
+            said += words
+            if code:
+                return f"{said}Terminating early due to previous errors.\n", code, fields
+            fields.setdefault(card["uuid"], {}).update(changed)
+    return f"{said}All done.\n", 0, fields
+
+
+def _set(setter: str, value: str, card: Card, may_write: bool) -> tuple[str, int, dict[str, Any]]:
+    """One setting of one card, in the real program's words; what it lacks is a warning there, with exit code 0."""
+    bus = card["pci.bus_id"]
+    what = {"-pl": "power limit", "-pm": "persistence mode"}.get(setter, "clocks")
+    if not may_write:
+        return f"The current user does not have permission to change the {what} for GPU {bus}.\n", 4, {}
+    if setter == "-pl":
+        return _set_power(float(value), card)
+    if setter in _CLOCKS:
+        name, short, field = _CLOCKS[setter]
+        lowest, _, highest = value.partition(",")
+        words = f'{name} clocks set to "({short}ClkMin {lowest}, {short}ClkMax {highest})" for GPU {bus}\n'
+        now = int(card.get(field, _DEFAULTS[field]))
+        return words, 0, {field: max(int(lowest), min(now, int(highest))), setter: value}
+    return f"Set {what} for GPU {bus}\n", 0, {setter: value or "reset"}
+
+
+def _set_power(watts: float, card: Card) -> tuple[str, int, dict[str, Any]]:
+    bus, lowest, highest = card["pci.bus_id"], card["power.min_limit"], card["power.max_limit"]
+    if card["power.limit"] == "[N/A]":
+        words = f"Changing power management limit is not supported for GPU: {bus}.\n"
+        return f"{words}Treating as warning and moving on.\n", 0, {}
+    if not lowest <= watts <= highest:
+        between = f"between {lowest:.2f} W and {highest:.2f} W"
+        words = (
+            f"Provided power limit {watts:.2f} W is not a valid power limit which should be {between} for GPU {bus}\n"
+        )
+        return words, 2, {}
+    words = f"Power limit for GPU {bus} was set to {watts:.2f} W from {card['power.default_limit']:.2f} W.\n"
+    return words, 0, {"power.limit": watts}
+
+
+def with_changes(live: Live, fields: dict[str, dict[str, Any]]) -> Live:
+    """The live state with what was set since the driver was loaded."""
+    return {**live, "cards": [{**card, **fields.get(card["uuid"], {})} for card in live["cards"]]}
 
 
 def _selected(cards: list[Card], options: dict[str, str]) -> list[Card]:
@@ -138,6 +220,8 @@ def _report(options: dict[str, str], live: Live, cards: list[Card]) -> str:
         return "".join(f"GPU {c['index']}: {c['name']} (UUID: {c['uuid']})\n" for c in cards)
     if "-q" in options and "-x" in options and live.get("q_x"):
         return str(live["q_x"])
+    if "-q" in options and options.get("-d", options.get("--display", "")).upper() == "POWER":
+        return _power(live, cards)
     unknown = [name for name in options if name not in ("-i", "--id")]
     if unknown:
         raise LookupError(f"STAND-IN: this nvidia-smi has no recording for {' '.join(unknown)}")
@@ -168,6 +252,31 @@ def _value(field: str, live: Live, card: Card, count: int, units: bool) -> str:
 
 def _unit(field: str) -> str:
     return "" if field in _UNITLESS else _UNITS.get(field.split(".")[0], "")
+
+
+def _power(live: Live, cards: list[Card]) -> str:
+    """`-q -d POWER`, as driver 590.48.01 lays it out."""
+    head = {"Timestamp": time.strftime("%a %b %d %H:%M:%S %Y"), "Driver Version": live["driver"]}
+    head["CUDA Version"] = live["cuda"]
+    lines = ["", "==============NVSMI LOG==============", ""]
+    lines += [f"{name:<55}: {value}" for name, value in head.items()]
+    lines += ["", f"{'Attached GPUs':<55}: {len(cards)}"]
+    for card in cards:
+        lines += [f"GPU {card['pci.bus_id']}", "    GPU Power Readings"]
+        fields = {
+            "Average Power Draw": "power.draw",
+            "Instantaneous Power Draw": "power.draw",
+            "Current Power Limit": "power.limit",
+            "Requested Power Limit": "power.limit",
+            "Default Power Limit": "power.default_limit",
+            "Min Power Limit": "power.min_limit",
+            "Max Power Limit": "power.max_limit",
+        }
+        for name, field in fields.items():
+            value = card[field]
+            shown = f"{value:.2f} W" if isinstance(value, (int, float)) else "N/A"
+            lines.append(f"        {name:<47}: {shown}")
+    return "\n".join(lines) + "\n"
 
 
 def _topology(live: Live, cards: list[Card]) -> str:
@@ -241,11 +350,24 @@ def _try_open(node: str) -> int:
 
 def _main() -> int:
     sys.stderr.write("nvidia-smi: STAND-IN of the gpubox practice machine, no GPU is here\n")
-    live: Live = json.loads(Path(LIVE).read_text())
+    now = json.loads(Path(SET).read_text()) if Path(SET).exists() else {}
+    live = with_changes(json.loads(Path(LIVE).read_text()), now)
     opened = {node: _try_open(node) for node in ["nvidiactl", *(f"nvidia{c['minor']}" for c in live["cards"])]}
-    text, code = answer(sys.argv[1:], live, opened)
+    changed = change(sys.argv[1:], live, opened, os.access(Path(SET).parent, os.W_OK))
+    if changed is None:
+        text, code = answer(sys.argv[1:], live, opened)
+    else:
+        text, code, fields = changed
+        _keep({uuid: {**now.get(uuid, {}), **fields.get(uuid, {})} for uuid in {*now, *fields}}, bool(fields))
     sys.stdout.write(text)
     return code
+
+
+def _keep(fields: dict[str, dict[str, Any]], is_news: bool) -> None:
+    if is_news:
+        beside = Path(f"{SET}.{os.getpid()}")
+        beside.write_text(json.dumps(fields))
+        beside.rename(SET)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from gpubox.support.errors import CannotTellError
+from gpubox.support.reading import reader
 
 CLOSENESS = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 """Links from the nearest to the farthest, in nvidia-smi's words; NV stands for any number of NVLinks (NV18)."""
@@ -25,6 +26,7 @@ class Matrix:
         return {pair: self.cells[pair] for pair in combinations(sorted(cards), 2)}
 
 
+@reader("what nvidia-smi topo printed")
 def parse(text: str) -> Matrix:
     """The matrix in the text; rows and columns of network cards are passed over, and terminal escape codes too.
 

@@ -10,9 +10,11 @@ import yaml
 
 from gpubox.catalog import cards as catalogue_cards
 from gpubox.catalog import models
+from gpubox.catalog.release import Release
 from gpubox.onboard import command_line
 from gpubox.onboard.command_line import CommandLine, flags
 from gpubox.onboard.state import Server
+from gpubox.remote import secrets
 from gpubox.server import command, jit, parallel
 from gpubox.settings import stack
 from gpubox.settings.profile import FlagValue, settings_digest
@@ -87,6 +89,7 @@ def adopt(server: Server, stack_name: str | None = None) -> Adopted:
         *_about_variables(server, lost),
         *([f"it ran as {server.user}; the service runs as root"] if server.user != "root" else []),
         *_about_release(server, chosen, found),
+        *_about_nodes(found, known),
         *dropped,
         *_about_process(server),
     ]
@@ -139,12 +142,11 @@ def profile_text(adopted: Adopted, summary: str, purpose: str, now: str, cards: 
 
 
 def _refuse_key_beside_file(server: Server) -> None:
-    given = any(word == "--config" or word.startswith("--config=") for word in server.argv)
-    if given and server.config is None and "api-key" in server.secret_flags:
+    if "--config" in server.argv and server.config is None and "api-key" in server.secret_flags:
         raise GpuboxError(
             "the server has --api-key and --config", "one of them", "put the key into no file but gpubox's own"
         )
-    in_file = [name for name, value in server.config or [] if value == command.MASK]
+    in_file = [name for name, value in server.config or [] if secrets.MASK in str(value)]
     if in_file:
         raise GpuboxError(
             f"the file of --config holds a secret: {', '.join(in_file)}",
@@ -166,17 +168,16 @@ def _refuse_relative(server: Server, line: CommandLine) -> None:
 
 
 def _refuse_other_devices(server: Server, line: CommandLine) -> None:
-    known = command_line.catalogued(server.sglang)
-    device = command_line.flag(line.flags, known, "device")
-    backend = str(command_line.flag(line.flags, known, "attention-backend") or "")
-    local = server.torch.partition("+")[2]
-    other = next((name for name in _OTHER_TORCH if local.startswith(name)), "")
+    device = command_line.flag(line.flags, command_line.catalogued(server.sglang), "device")
+    backends = {name: str(value) for name, value in line.flags.items() if name.endswith("-backend")}
+    other = next((name for name, value in backends.items() if value in _OTHER_BACKENDS), "")
+    build = next((name for name in _OTHER_TORCH if name in server.torch.partition("+")[2]), "")
     if device not in {None, "cuda", "cpu"}:
         found = f"--device {device}"
-    elif backend in _OTHER_BACKENDS:
-        found = f"--attention-backend {backend}, which is for {_OTHER_BACKENDS[backend]}"
     elif other:
-        found = f"torch {server.torch}, a build for {other}"
+        found = f"--{other} {backends[other]}, which is for {_OTHER_BACKENDS[backends[other]]}"
+    elif build:
+        found = f"torch {server.torch}, a build for {build}"
     else:
         return
     raise GpuboxError(f"the server has {found}", "a server on NVIDIA cards: gpubox has no other stacks", "--no-adopt")
@@ -184,7 +185,7 @@ def _refuse_other_devices(server: Server, line: CommandLine) -> None:
 
 def _without_secrets(server: Server, given: dict[str, FlagValue]) -> tuple[dict[str, FlagValue], bool, list[str]]:
     """The flags without those that hold secrets; whether the key of the API is one; the others."""
-    found = {name: value for name, value in given.items() if not any(f.startswith(name) for f in server.secret_flags)}
+    found = {name: value for name, value in given.items() if secrets.MASK not in str(value)}
     others = [f"--{name}" for name in server.secret_flags if name != "api-key"]
     return found, "api-key" in server.secret_flags, others
 
@@ -235,6 +236,15 @@ def _about_release(server: Server, chosen: Stack, found: dict[str, FlagValue]) -
         names = ", ".join(unknown)
         notes.append(f"no flags of SGLang {chosen.sglang} as released: {names}; `gpubox check` says what to do")
     return notes
+
+
+def _about_nodes(found: dict[str, FlagValue], known: Release | None) -> list[str]:
+    nodes = command_line.flag(found, known, "nnodes")
+    if nodes in {None, 1}:
+        return []
+    rank = command_line.flag(found, known, "node-rank") or 0
+    silent = "" if rank == 0 else "; only node 0 answers clients, so no deploy will find this part ready"
+    return [f"node {rank} of {nodes} of one server: gpubox starts this part alone, the others are yours{silent}"]
 
 
 def _about_process(server: Server) -> list[str]:

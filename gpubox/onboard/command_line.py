@@ -42,6 +42,8 @@ def read(server: Server, known: Release | None) -> CommandLine:
     if started.model_type not in {"", "auto", "llm"}:
         raise GpuboxError(f"--model-type {started.model_type}", "a server of language models", "--no-adopt")
     found, notes = flags(started.words)
+    if _CONFIG in found and "--config" not in started.words:
+        notes.append(f"--config={found.pop(_CONFIG)} left out: SGLang reads a file only from two words, and read none")
     found, more = _one_name_each(_with_file(found, server, known), known)
     return CommandLine(started.python_args, found, started.words, [*notes, *more])
 

@@ -3,7 +3,6 @@
 import ast
 import difflib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpubox import inventory
+from gpubox.remote import secrets
+from gpubox.support import files
 from gpubox.support.errors import GpuboxError
 from gpubox.support.templates import render
 
@@ -45,21 +46,14 @@ def diff(change: Change, console: Console) -> None:
     old = str(change.path) if change.before else "/dev/null"
     for line in difflib.unified_diff(before, after, old, str(change.path), lineterm=""):
         style = _STYLES.get(line[:1], "")
-        shown = escape(line)
+        shown = escape(secrets.text(line))
         console.print(f"[{style}]{shown}[/]" if style else shown, highlight=False, soft_wrap=True)
 
 
 def write(change: Change) -> None:
-    """Write beside, sync, rename: a reader sees the old file or the new one."""
-    change.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if change.secret else 0o755)
-    fresh = change.path.with_name(f".{change.path.name}.gpubox-new")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, change.mode)
-    with os.fdopen(handle, "w") as file:
-        file.write(change.text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.chmod(change.mode)
-    fresh.rename(change.path)
+    """Write it whole; its folder is made. Error: it cannot be written."""
+    files.make_folder(change.path.parent, 0o700 if change.secret else 0o755)
+    files.write(change.path, change.text, change.mode)
 
 
 def inventory_with(

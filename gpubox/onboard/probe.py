@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from gpubox.driver import kernel_log
-from gpubox.facts.answers import Answer, answers, script
+from gpubox.facts.answers import Answer, answers, read_answers, script
 from gpubox.hypervisor import bars, bus, nodes, secure_boot
 from gpubox.hypervisor.cards import pci
 from gpubox.nccl.place import Signs, judge
@@ -25,12 +25,10 @@ from gpubox.onboard.state import (
     card_facts,
     recovery_facts,
 )
+from gpubox.remote import cgroup, secrets
 from gpubox.rules.facts import BoxFacts
 from gpubox.support import ssh
 from gpubox.support.errors import CannotTellError
-
-_UNLIMITED = 1 << 60
-"""cgroup v1 writes no limit as a number near 2^63."""
 
 
 def box(address: str, connection: Mapping[str, Any]) -> Box:
@@ -44,7 +42,21 @@ def hypervisor(address: str, connection: Mapping[str, Any]) -> Hypervisor:
 
 
 def read_box(found: Mapping[str, Answer]) -> Box:
-    """The answers to questions.BOX."""
+    """The answers to questions.BOX. Error: cannot tell, with the question and the line."""
+    return read_answers("the state of the box", _box, found)
+
+
+def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
+    """The answers to questions.FACTS: what the rules judge by, and no more. Errors as above."""
+    return read_answers("the facts of the box", _facts, found)
+
+
+def read_hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
+    """The answers to questions.HYPERVISOR. Errors as above."""
+    return read_answers("the state of the hypervisor", _hypervisor, found)
+
+
+def _box(found: Mapping[str, Answer]) -> Box:
     names = found["os"].text.splitlines()
     return Box(
         hostname=found["hostname"].text.strip(),
@@ -55,12 +67,12 @@ def read_box(found: Mapping[str, Answer]) -> Box:
         where=judge(_signs(found)),
         python=found["python"].text.strip().removeprefix("Python "),
         cpu=found["cpu"].text.strip(),
-        cores=int(found["cores"].expect(0, what="nproc")),
+        cores=cgroup.cores(found["cores"].expect(0, what="nproc"), found["cpuset"].text, found["quota"].text),
         sockets=int(found["sockets"].text or "0"),
         memory=int(found["memory"].expect(0, what="/proc/meminfo")) * 1024,
         memory_free=_kib(found["memory-free"]),
         architecture=found["architecture"].text.strip(),
-        memory_limit=_limit(found["memory-limit"].text),
+        memory_limit=cgroup.limit(found["memory-limit"].text),
         shm=next((disk.size for disk in _disks(found["shm"].text)), None),
         disks=_disks(found["disks"].text),
         gpus=_gpus(found),
@@ -69,13 +81,14 @@ def read_box(found: Mapping[str, Answer]) -> Box:
         venvs=[Venv(*line.split("\t")) for line in found["venvs"].text.splitlines()],
         units=found["units"].text.splitlines(),
         servers=_servers(found["servers"]),
-        users=[line.strip() for line in found["users"].text.splitlines()],
+        users=[_user(line) for line in found["users"].text.splitlines()],
+        proxies=_variables(found["proxies"].text),
+        login_proxies=_variables(found["login-proxies"].text),
         apt=_apt(found),
     )
 
 
-def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
-    """The answers to questions.FACTS: what the rules judge by, and no more."""
+def _facts(found: Mapping[str, Answer]) -> BoxFacts:
     names, text = found["os"].text.splitlines(), found["driver"].text
     listed = smi.read(found["cards"], {}, found["pci"].text.splitlines())
     log = kernel_log.parse(found["kernel-log"].rc, found["kernel-log"].text)
@@ -85,19 +98,21 @@ def read_facts(found: Mapping[str, Answer]) -> BoxFacts:
         recovery=recovery_facts(listed.cards, listed.broken, log),
         architecture=found["architecture"].text.strip() or None,
         driver=_driver(text),
+        module_on_disk=on_disk(found["module-on-disk"]),
+        reboot_for=_reboot_for(found["reboot-required"]),
         module_license=_licence(found["licence"], text),
         virtualisation=judge(_signs(found)).place,
         distribution=names[0].replace(".", "") if names else None,
+        proxies=_variables(found["proxies"].text),
     )
 
 
 def read_gpus(found: Mapping[str, Answer]) -> Gpus:
     """The answers to questions.GPUS."""
-    return _gpus(found)
+    return read_answers("cards and driver", _gpus, found)
 
 
-def read_hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
-    """The answers to questions.HYPERVISOR."""
+def _hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
     rows = [line.split("\t") for line in found["containers"].text.splitlines() if line.count("\t") == 2]
     return Hypervisor(
         hostname=found["hostname"].text.strip(),
@@ -133,6 +148,8 @@ def _gpus(found: Mapping[str, Answer]) -> Gpus:
         pci=found["pci"].text.splitlines(),
         driver=_driver(text),
         licence=_licence(found["licence"], text),
+        on_disk=on_disk(found["module-on-disk"]),
+        reboot_for=_reboot_for(found["reboot-required"]),
         answers=found["nvidiactl"].text.rpartition("/dev/nvidiactl: ")[2].strip() if found["nvidiactl"].rc else "",
         stand_in=found["stand-in"].rc == 0,
         links=_matrix(found["topo-m"]),
@@ -174,6 +191,22 @@ def _licence(told: Answer, version_text: str) -> str | None:
     return "Dual MIT/GPL" if "Open Kernel Module" in version_text else "NVIDIA"
 
 
+def on_disk(told: Answer) -> str | None:
+    """The driver's version in the answer to `module-on-disk`; None: it is none."""
+    word = told.text.strip()
+    return word if told.rc == 0 and re.fullmatch(r"\d+\.\d+(\.\d+)?", word) else None
+
+
+def _reboot_for(told: Answer) -> list[str]:
+    return sorted({*told.text.split()}) if told.rc == 0 else []
+
+
+def _variables(text: str) -> dict[str, str]:
+    """systemd quotes values with odd characters as `$'...'`, /etc/environment with plain quotes."""
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip().removeprefix("$").strip("'\"") for name, _, value in pairs}
+
+
 def _matrix(answer: Answer) -> Matrix | None:
     try:
         return parse(answer.text) if answer.rc == 0 else None
@@ -181,15 +214,16 @@ def _matrix(answer: Answer) -> Matrix | None:
         return None
 
 
-def _limit(text: str) -> int | None:
-    word = text.strip()
-    return int(word) if word.isdigit() and int(word) < _UNLIMITED else None
-
-
 def _disks(text: str) -> list[Disk]:
     rows = (line.split() for line in text.splitlines()[1:])
     found = {row[5]: Disk(row[5], int(row[1]), int(row[3])) for row in rows if len(row) == 6 and row[1].isdigit()}
     return list(found.values())
+
+
+def _user(line: str) -> str:
+    """A process that has a card open, as `PID COMMAND`, without secrets and not longer than a line."""
+    pid, *words = line.strip().split("\t")
+    return f"{pid} {' '.join(secrets.argv(words))}"[:120].strip()
 
 
 def _servers(answer: Answer) -> list[Server]:

@@ -2,7 +2,8 @@
 
 from gpubox.driver import kernel_log
 from gpubox.facts import apt
-from gpubox.hypervisor import bars, boots, bus, cards, nodes, secure_boot
+from gpubox.hypervisor import bars, boots, bus, cards, modules, nodes, secure_boot
+from gpubox.remote import cgroup
 from gpubox.support import payload
 
 CARD_FIELDS = (
@@ -16,6 +17,8 @@ GPUS = {
     "topo-p2p": "nvidia-smi topo -p2p r",
     "driver": "cat /proc/driver/nvidia/version",
     "licence": "/sbin/modinfo -F license nvidia",
+    "module-on-disk": modules.ON_DISK,
+    "reboot-required": modules.REBOOT,
     "nvidiactl": "( : <>/dev/nvidiactl ) 2>&1",
     "pci": cards.LIST,
     "numa": """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
@@ -29,6 +32,9 @@ echo "${d##*/} $(cat "$d/numa_node")";; esac; done""",
     "boots": boots.QUESTION,
 }
 """About driver and cards: asked of a box and of its hypervisor alike."""
+
+_PROXIES = "grep -iE '^[a-z]+_proxy=' | sed -E '/^no_proxy=/I!s/=.*/=set/'"
+"""Of NAME=value lines those about proxies; a proxy's own value may hold a password, and stays on the machine."""
 
 _COMMON = {
     "hostname": "cat /proc/sys/kernel/hostname",
@@ -47,12 +53,14 @@ BOX = {
     "cpu-flag": "grep -qw hypervisor /proc/cpuinfo",
     "python": "python3 --version",
     "cpu": "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1",
-    "cores": "nproc",
+    "cores": cgroup.AFFINITY_TEXT,
+    "cpuset": cgroup.first(cgroup.CPUSET),
+    "quota": cgroup.QUOTA_TEXT,
     "sockets": "sed -n 's/^physical id[^:]*: //p' /proc/cpuinfo | sort -u | wc -l",
     "memory": "sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo",
     "memory-free": "sed -n 's/^MemAvailable: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo",
     "architecture": "uname -m",
-    "memory-limit": "cat /sys/fs/cgroup/memory.max || cat /sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "memory-limit": cgroup.first(cgroup.LIMIT),
     "shm": "df -PB1 /dev/shm",
     "disks": "df -PB1 -x tmpfs -x devtmpfs -x squashfs -x efivarfs",
     "toolkits": """for d in /usr/local/cuda-*; do [ -d "$d" ] && [ ! -L "$d" ] || continue
@@ -66,19 +74,27 @@ printf '%s\\t%s\\t%s\\n' "$d" "$(sed -n 's/^version[^=]*= *//p' "$f" | head -n1)
 while read -r f; do u=${f##*/}; echo "$u $(systemctl is-active "$u")"; done""",
     "servers": payload.shell("servers", flags=payload.BARE),
     "users": """find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |
-while read -r p; do echo "$p $(tr '\\0' ' ' <"/proc/$p/cmdline" | cut -c1-120 | sed 's/\\(key\\|token\\|password\\)[ =].*/\\1 .../I')"; done""",  # noqa: E501 - one shell line
+while read -r p; do printf '%s\\t%s\\n' "$p" "$(tr '\\0\\n' '\\t ' <"/proc/$p/cmdline")"; done""",
+    "proxies": f"systemctl show-environment | {_PROXIES}",
+    "login-proxies": f"""sed -E 's/^export[[:space:]]+//; s/="(.*)"$/=\\1/' /etc/environment | {_PROXIES}""",
     "apt-check": "LC_ALL=C apt-get check -q -o Debug::NoLocking=1 2>&1",
     "dpkg-audit": "LC_ALL=C dpkg --audit 2>&1",
     "apt-holders": apt.HOLDERS,
 }
+
+# as PVE::LXC::Config::parse_pct_config: up to the first header, the last of equal keys
+_PCT_HOSTNAME = """name_of() { sed -nE '/^\\[(pve:pending|[a-z][a-z0-9_-]+)\\][[:space:]]*$/Iq
+s/^hostname:[[:space:]]*(.*[^[:space:]])[[:space:]]*$/\\1/p' "$1" | tail -n1; }
+"""
 
 HYPERVISOR = {
     **_COMMON,
     **GPUS,
     "kind": """if [ -x /usr/sbin/pct ]; then echo proxmox; elif [ -x /usr/bin/incus ]; then echo incus
 elif [ -x /usr/bin/lxc-ls ]; then echo lxc; fi""",
-    "containers": """if [ -x /usr/sbin/pct ]; then for f in /etc/pve/lxc/*.conf; do [ -e "$f" ] || continue
-n=${f##*/}; n=${n%.conf}; printf '%s\\t%s\\t%s\\n' "$n" "$(sed -n '/^\\[/q; s/^hostname: *//p' "$f")" "$(
+    "containers": f"""{_PCT_HOSTNAME}if [ -x /usr/sbin/pct ]; then
+for f in /etc/pve/lxc/*.conf; do [ -e "$f" ] || continue
+n=${{f##*/}}; n=${{n%.conf}}; printf '%s\\t%s\\t%s\\n' "$n" "$(name_of "$f")" "$(
 /usr/bin/lxc-info -n "$n" -iH | tr '\\n' ' ')"; done
 elif [ -x /usr/bin/incus ]; then /usr/bin/incus list --format csv --columns n4 | sed 's/"//g' | grep -E '^[^,]+,' |
 while IFS=, read -r n a; do printf '%s\\t%s\\t%s\\n' "$n" "$n" "$a"; done
@@ -91,6 +107,8 @@ _FOR_RULES = (
     "pci",
     "driver",
     "licence",
+    "module-on-disk",
+    "reboot-required",
     "os",
     "init",
     "run-container",
@@ -100,6 +118,7 @@ _FOR_RULES = (
     "memory-free",
     "architecture",
     "kernel-log",
+    "proxies",
 )
 FACTS = {name: BOX[name] for name in _FOR_RULES}
 """What the rules judge by (gpubox.rules.facts.BoxFacts)."""

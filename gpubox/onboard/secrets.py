@@ -11,7 +11,7 @@ from typing import Any
 
 from gpubox.onboard.files import Change
 from gpubox.support import payload, ssh
-from gpubox.support.errors import GpuboxError
+from gpubox.support.errors import CannotTellError, GpuboxError
 
 
 def folder() -> Path:
@@ -32,7 +32,7 @@ def fetch(address: str, connection: Mapping[str, Any], host: str, pid: int, vari
     asked = json.dumps({"pid": pid, "variable": variable})
     sudo = ["sudo", "-n"] if connection.get("_sudo") else []
     words = [*sudo, *payload.words("server_secrets", flags=payload.BARE)]
-    told: dict[str, str] = json.loads(ssh.send(address, connection, words, asked.encode(), 60))
+    told = _secrets(ssh.send(address, connection, words, asked.encode(), 60), address)
     changes = [Change(path(host, kind), f"{secret}\n", 0o600, secret=True) for kind, secret in told.items() if secret]
     for change in changes:
         if change.before not in {"", change.text}:
@@ -42,3 +42,14 @@ def fetch(address: str, connection: Mapping[str, Any], host: str, pid: int, vari
                 f"move {change.path} away, and run again",
             )
     return changes
+
+
+def _secrets(said: str, address: str) -> dict[str, str]:
+    """What the script said, which no error may show."""
+    try:
+        found = {str(kind): str(secret) for kind, secret in json.loads(said).items()}
+    except (ValueError, AttributeError):
+        raise CannotTellError(
+            f"{address}: what was to be the secrets is no JSON object", "a shell that prints nothing"
+        ) from None
+    return found

@@ -73,6 +73,10 @@ class Gpus:
     """Version of the loaded kernel module; None: none is loaded."""
     licence: str | None
     """As modinfo says it of the module; inside a container told by the module's own version text."""
+    on_disk: str | None
+    """Version of the module that a load would bring now; None: modinfo knows none, as in a container."""
+    reboot_for: list[str]
+    """Packages for which the distribution asks for a reboot."""
     answers: str
     """Why /dev/nvidiactl cannot be opened; empty: it can."""
     stand_in: bool
@@ -197,6 +201,10 @@ class Box:
     servers: list[Server]
     users: list[str]
     """Processes that have a card open, as `PID COMMAND`."""
+    proxies: dict[str, str]
+    """Variables about proxies that systemd gives every service; a proxy's own value is only `set`."""
+    login_proxies: dict[str, str]
+    """The same of /etc/environment, which logins get and services do not."""
     apt: list[str]
     """What is wrong with apt and dpkg; empty: nothing."""
 
@@ -214,9 +222,12 @@ class Box:
             architecture=self.architecture or None,
             recovery=recovery_facts(seen.cards, seen.broken, seen.kernel_log),
             driver=seen.driver,
+            module_on_disk=seen.on_disk,
+            reboot_for=seen.reboot_for,
             module_license=seen.licence,
             virtualisation=self.where.place,
             distribution=self.distribution or None,
+            proxies=self.proxies,
         )
 
 
@@ -257,6 +268,8 @@ def card_facts(cards: list[Card], memory_free: int | None = None) -> list[CardFa
             compute_capability=card.compute_capability,
             memory_mib=shared if card.shares_memory else card.memory_mib,
             power_limit_w=card.power_limit_w,
+            uuid=card.uuid,
+            pci=card.pci,
         )
         for card in cards
     ]

@@ -23,6 +23,15 @@ def driver_answers(stack: str, look: Callable[[], str]) -> Commands:
 
 
 def _refuse(state: State, host: Host, stack: str, reason: str) -> bool:
+    if "not permitted" in reason:
+        logger.error(
+            f"{host.print_prefix}/dev/nvidiactl: {reason}\n"
+            "    found:  the node is there, and the device cgroup of this container refuses it; the driver is not at "
+            "fault\n"
+            "    to do:  start the container anew on its host; if it worked before, a systemctl daemon-reload there "
+            "took its cards (NVIDIA/nvidia-docker#1730)"
+        )
+        return False
     logger.error(
         f"{host.print_prefix}/dev/nvidiactl: {reason}\n"
         f"    needed: a driver that answers, because the stack {stack} is for GPUs\n"

@@ -209,7 +209,8 @@ _NO_MODULE = (
 def _move(state: DriverState, names: Sequence[str], version: str) -> Commands:
     """The set to `version`, after the resolver agreed under the pins that are to be."""
     rest = sorted({*state.locked, *_followers(state, version)} - set(names))
-    wishes = [f"{name}={version}" for name in (*names, *rest)]
+    versions = {name: driver.same(state.offers.get(name, ()), version) or version for name in rest}
+    wishes = [*(f"{name}={version}" for name in names), *(f"{name}={versions[name]}" for name in rest)]
     options = ["--allow-downgrades", "--allow-change-held-packages"]
     yield from put(OwnedFile(_BESIDE, driver.pins(state.module or "", names, state.in_container)))
     text = host.get_fact(Simulation, names=wishes, options=[*options, "-o", f"Dir::Etc::Preferences={_BESIDE}"])
@@ -231,7 +232,8 @@ def _followers(state: DriverState, version: str) -> list[str]:
     return [
         name
         for name, package in state.packages.items()
-        if package.installed and driver.upstream(package.version) in old and version in state.offers.get(name, ())
+        if package.installed and driver.upstream(package.version) in old
+        if driver.same(state.offers.get(name, ()), version)
         if not driver.is_kernel_package(name)
     ]
 

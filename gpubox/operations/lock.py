@@ -1,6 +1,5 @@
 """One run at a time on a host: two deploys at once would undo each other's work half-way."""
 
-import atexit
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,7 +19,6 @@ _HOLD = (
 )
 CANNOT_TELL = "cannot-tell"
 _channels: WeakKeyDictionary[Host, tuple[Any, ...]] = WeakKeyDictionary()
-atexit.register(_channels.clear)  # later, while Python ends, paramiko's own clearing of them prints a traceback
 
 
 @operation()

@@ -7,11 +7,13 @@ from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
-from gpubox.hypervisor import holders, nodes
+from gpubox.driver import packages as driver
+from gpubox.hypervisor import holders, modules, nodes
 from gpubox.hypervisor.pending import advice, pending
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost
 from gpubox.operations import Commands, operation
 from gpubox.operations.files import put
+from gpubox.operations.reload import AtRisk, warn
 from gpubox.settings.host import HypervisorSettings
 from gpubox.support.errors import GpuboxError
 from gpubox.support.owned_file import OwnedFile
@@ -20,12 +22,13 @@ NODES_SCRIPT = "/usr/local/sbin/gpubox-nvidia-nodes"
 
 
 @operation()
-def device_nodes(look: Callable[[], HypervisorHost]) -> Commands:
+def device_nodes(look: Callable[[], HypervisorHost], at_risk: AtRisk = tuple) -> Commands:
     """Make the driver's device nodes that are missing, or whose numbers are not the kernel's; at each boot too.
 
     Files of script and unit are put before by the same step; the script loads nvidia-uvm where only that is missing.
 
     + look: gives the hypervisor's state
+    + at_risk: gives docker containers that a reload of systemd may take the cards from
     """
     found = look()
     minors = [card.minor for card in found.cards if card.minor is not None]
@@ -37,6 +40,8 @@ def device_nodes(look: Callable[[], HypervisorHost]) -> Commands:
     except GpuboxError as error:
         raise OperationError(f"{host.name}: {error.message}") from error
     unit = found.units.get(NODES_UNIT)
+    if unit is None or unit.file_state != "enabled" or unit.stale:
+        warn(at_risk)
     if unit is None or unit.file_state != "enabled":
         yield StringCommand("systemctl", "enable", NODES_UNIT)
     elif unit.stale:
@@ -47,13 +52,14 @@ def device_nodes(look: Callable[[], HypervisorHost]) -> Commands:
 
 
 @operation()
-def persistence(look: Callable[[], HypervisorHost]) -> Commands:
+def persistence(look: Callable[[], HypervisorHost], at_risk: AtRisk = tuple) -> Commands:
     """Run NVIDIA's persistence daemon where its package is installed: on the host only, never in a container.
 
     Without it a card that nobody uses loses its state, and the next user waits for its start
     (shader-slang/slang#10659).
 
     + look: gives the hypervisor's state
+    + at_risk: as for `device_nodes`
     """
     unit = look().units.get(PERSISTENCE_UNIT)
     if unit is None or unit.file_state in {"", "masked"}:
@@ -61,6 +67,7 @@ def persistence(look: Callable[[], HypervisorHost]) -> Commands:
     # NVIDIA's package ships it `static`, started by udev; then only a start is possible
     startable = unit.file_state in {"enabled", "static"}
     if not startable:
+        warn(at_risk)
         yield StringCommand("systemctl", "enable", "--now", PERSISTENCE_UNIT)
     elif unit.active != "active":
         yield StringCommand("systemctl", "start", PERSISTENCE_UNIT)
@@ -81,6 +88,19 @@ def nova_blacklisted(look: Callable[[], HypervisorHost]) -> Commands:
     yield from put(OwnedFile(holders.BLACKLIST_FILE, holders.blacklist_text(done=False)))
     yield StringCommand(*map(QuoteString, holders.REFRESH))
     yield from put(done)
+
+
+@operation()
+def before_restarts(look: Callable[[], HypervisorHost]) -> Commands:
+    """Say, before any container is restarted, that another driver lies on disk than runs; changes nothing.
+
+    + look: gives the hypervisor's state
+    """
+    found = look()
+    if told := modules.other_on_disk(driver.module_version(found.driver_text), found.on_disk):
+        todo = "reboot at a time that suits, then run the deploy; and hold the driver's packages here (apt-mark hold)"
+        logger.warning(f"{host.print_prefix}{told}; {todo}")
+    yield from ()
 
 
 @operation()

@@ -14,7 +14,7 @@ from pyinfra.context import ctx_state, host
 
 from gpubox.hypervisor import incus, last_words, nodes, proxmox_config
 from gpubox.hypervisor.cards import Card, Wanted, choose, refuse_shared
-from gpubox.hypervisor.kinds import Kind
+from gpubox.hypervisor.kinds import STOP_SECONDS, Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
 from gpubox.hypervisor.state import PassthroughState
 from gpubox.operations import Commands, operation
@@ -72,7 +72,8 @@ def passthrough(
         if not allow_restart:
             _say(f"pending, not allowed: a restart of container {container}: {_short(pending)}{serves}")
             return
-        _say(f"restarting container {container}: {_short(pending)}{serves}")
+        limit = f"up to {STOP_SECONDS} s for its own shutdown, then it is killed"
+        _say(f"restarting container {container} ({limit}): {_short(pending)}{serves}")
         yield _words(box.locked(box.restart(found.unit)))
     yield FunctionCommand(_check, (box, given, look), {})
 
@@ -98,6 +99,9 @@ def _configure(box: Kind, found: PassthroughState, given: Gift) -> list[StringCo
     if box.name == "incus":
         every = given.cards == tuple(card for card in found.cards if card.minor is not None)
         changes = incus.changes(box.container, old, given.cards, given.caps, every)
+        for words in changes:
+            if words[:4] == ["incus", "config", "device", "remove"] or words[-1] == "none":
+                _say(f"container {box.container}: its device {words[5]} is taken out: it is not given that")
         return [_words(words) for words in changes]
     text = new_text(box, found, given)
     if box.name == "proxmox":

@@ -51,19 +51,28 @@ def _run(state: State, host: Host, command: StringCommand, what: str, judge: Jud
 
 
 @contextmanager
-def beating(host: Host, what: str) -> Iterator[None]:
-    """While the block runs, a line every few seconds says that `what` still goes on."""
-    beat = gevent.spawn(_beat, host, what, time.monotonic())
+def beating(
+    host: Host, what: str, limit_s: float | None = None, seen: Callable[[], str] | None = None
+) -> Iterator[None]:
+    """While the block runs, a line every few seconds says that `what` still goes on.
+
+    + limit_s: when it is given up
+    + seen: gives what is to be seen of it on the host at the moment
+    """
+    beat = gevent.spawn(_beat, host, what, limit_s, seen)
     try:
         yield
     finally:
         beat.kill()
 
 
-def _beat(host: Host, what: str, began: float) -> None:
+def _beat(host: Host, what: str, limit_s: float | None, seen: Callable[[], str] | None) -> None:
+    began = time.monotonic()
+    limit = "" if limit_s is None else f" of {limit_s:.0f} s"
     while True:
         gevent.sleep(BEAT_S)
-        logger.info(f"{host.print_prefix}{what}: {time.monotonic() - began:.0f} s")
+        told = f": {seen()}" if seen is not None else ""
+        logger.info(f"{host.print_prefix}{what}, {time.monotonic() - began:.0f}{limit or ' s'}{told}")
 
 
 def connector_arguments(host: Host) -> dict[str, Any]:

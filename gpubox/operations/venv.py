@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pyinfra import state
+from pyinfra import host, logger, state
 from pyinfra.api import QuoteString, StringCommand
 from pyinfra.api.state import StateStage
 
-from gpubox.facts.venv import UV, Venv, state_command
+from gpubox.facts.venv import UV, Venv, damage, state_command
 from gpubox.operations import Commands, operation
 from gpubox.operations.progress import shown
 
@@ -34,17 +34,20 @@ class Wish:
     def is_met_by(self, found: Venv) -> bool:
         """Whether `found` is it, with nothing changed since it was made."""
         right = found.kind == "whole" and _fits(found, self.python) and found.packages == self.packages
-        return right and not found.changed and not found.config_changed
+        return right and found.is_untouched
 
 
 @operation()
-def in_place(wish: Wish, is_whole: Callable[[], bool], look: Callable[[], Venv]) -> Commands:
+def in_place(
+    wish: Wish, is_whole: Callable[[], bool], present: Callable[[], Venv], look: Callable[[], Venv]
+) -> Commands:
     """
     Give a venv that was built beside its name. A damaged one of that name goes out of the way in the same moment; a
     process that runs from it keeps what it has loaded, and gpubox.remote.switch sees that it must be restarted.
 
     + wish: the venv
     + is_whole: whether it lies there as it must
+    + present: gives the venv that lies there
     + look: gives the venv beside
     """
     if is_whole():
@@ -55,7 +58,10 @@ def in_place(wish: Wish, is_whole: Callable[[], bool], look: Callable[[], Venv])
     folder, _, name = wish.path.rpartition("/")
     venv, beside, old = (QuoteString(path) for path in (wish.path, wish.beside, f"{folder}/.{name}.gpubox-old"))
     away = StringCommand("rm -rf", old, "&& { test ! -e", venv, "|| mv -T", venv, old, "; }")
-    yield StringCommand("sync -f", beside, "&&", away, "&& mv -T", beside, venv)
+    damaged = damage(present())
+    if damaged and state.current_stage == StateStage.Execute:
+        logger.warning(f"{host.print_prefix}{wish.path} is damaged and is replaced: {'; '.join(damaged)}")
+    yield StringCommand(remember(wish.beside, "finished"), "&& sync -f", beside, "&&", away, "&& mv -T", beside, venv)
 
 
 @operation()
@@ -87,10 +93,11 @@ def environment(path: str, python: str, look: Callable[[], Venv]) -> Commands:
     """
     found = look()
     fits = _fits(found, python)
-    if found.kind == "whole" and fits and not found.config_changed:
+    damaged = found.damaged_count > 0
+    if found.kind == "whole" and fits and not found.config_changed and not damaged:
         return
     venv, make = QuoteString(path), StringCommand(UV, _VENV, QuoteString(python))
-    if found.kind == "whole" and fits:
+    if found.kind == "whole" and fits and not damaged:
         yield StringCommand(make, "--allow-existing", venv, "&&", remember(path, "made"))
         return
     if found.kind == "foreign":

@@ -8,6 +8,7 @@ from pyinfra.api import Host, StringCommand
 
 from gpubox.operations import onbox
 from gpubox.support import payload
+from gpubox.support.reading import json_object
 
 _watching: WeakKeyDictionary[Any, tuple[Any, Any, Any]] = WeakKeyDictionary()
 
@@ -33,13 +34,21 @@ def end(host: Host) -> str | None:
         return None
     opened[0].channel.shutdown_write()
     line = opened[1].readline()
-    return said(json.loads(line)) if line.startswith("{") else None
+    return said(json_object(line, "what the watch said")) if line.startswith("{") else None
 
 
 def said(seen: dict[str, Any]) -> str:
-    """What gpubox.remote.watch printed, for people."""
+    """What gpubox.remote.watch printed, for people: what clients of the box saw of the switch."""
+    who = "a client on the box itself, which asked all along"
+    lost = seen.get("silent_s")
+    if lost is not None:
+        return (
+            f"clients are without an answer for {lost} s now: the server answered before and does not any more ({who})"
+        )
     if seen["downtime_s"] is not None:
-        return f"downtime {seen['downtime_s']} s: from the last good answer before to the first one after"
-    if seen["failures"] == 0:
-        return f"no downtime: {seen['answers']} answers, none failed"
-    return f"no answer before or after: {seen['answers']} good ones, {seen['failures']} failed"
+        return f"downtime {seen['downtime_s']} s: from the last good answer before to the first one after ({who})"
+    if seen.get("first_s") is not None:
+        return f"the first answer came after {seen['first_s']} s; nothing answered before, so no client lost anything"
+    if seen["answers"] == 0 and seen["failures"]:
+        return f"nothing answered, before this run or in it ({who})"
+    return f"no downtime: {seen['answers']} answers, none failed ({who})"

@@ -22,6 +22,7 @@ from typing import Any
 from gpubox.remote import command, endpoint, proc
 from gpubox.remote.arguments import parse
 from gpubox.remote.command import CommandError
+from gpubox.remote.effective import environment
 
 CLEAN, FINDINGS, CANNOT_TELL = 0, 1, 2
 CHILD_S = 600
@@ -85,12 +86,6 @@ def main(words: list[str]) -> int:
     found = [{"check": f.check, "found": _masked(folder, f.found), "todo": f.todo} for f in findings]
     print(json.dumps({"findings": found, "took_s": round(time.monotonic() - began, 1)}))
     return FINDINGS if findings else CLEAN
-
-
-def environment(text: str) -> dict[str, str]:
-    """The variables of an EnvironmentFile that gpubox.server.systemd wrote: NAME="value" a line."""
-    pairs = re.findall(r'^([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"$', text, flags=re.M | re.S)
-    return {name: re.sub(r"\\(.)", r"\1", value, flags=re.S) for name, value in pairs}
 
 
 def shard_fault(path: Path) -> str | None:

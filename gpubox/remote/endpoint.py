@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import urllib.error
+import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,16 @@ class NoAnswer(Exception):  # noqa: N818 - says what happened
         """Of an HTTP error; None: there was no reply."""
         self.refused = refused
         """Nothing listens there."""
+
+
+def past_proxies(url: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """What keeps a client in a child process, which heeds the environment's proxies, from one for this server."""
+    host = urllib.parse.urlsplit(url).hostname or ""
+    named = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
+    words = [word.strip() for word in named.split(",") if word.strip()]
+    if "*" in words or host in words:
+        return {}
+    return dict.fromkeys(("no_proxy", "NO_PROXY"), ",".join([*words, host]))
 
 
 def get(url: str, key: str | None = None, timeout_s: float = 10) -> Any:

@@ -47,11 +47,18 @@ def environment(process: Path, program: str, folder: str, variables: dict[str, s
 
 
 def version(sites: list[Path], package: str) -> str:
-    """Of an installed package; empty: it is not there."""
+    """Of an installed package; empty: it is not there. Of several, which an install that was cut short leaves, the one
+    that is whole, and of those the last that was written."""
     for site in sites:
-        for path in [*site.glob(f"{package}-*.dist-info"), *site.glob(f"{package}-*.egg-info")]:
-            return path.name.rpartition(".")[0][len(package) + 1 :].partition("-py3")[0]
+        found = [*site.glob(f"{package}-*.dist-info"), *site.glob(f"{package}-*.egg-info")]
+        if found:
+            name = max(found, key=_whole_and_new).name
+            return name.rpartition(".")[0][len(package) + 1 :].partition("-py3")[0]
     return ""
+
+
+def _whole_and_new(path: Path) -> tuple[bool, float]:
+    return (path / "METADATA").is_file() or (path / "PKG-INFO").is_file(), path.stat().st_mtime
 
 
 def sources(sites: list[Path], folders: list[str], package: str) -> str:

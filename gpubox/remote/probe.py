@@ -1,8 +1,8 @@
 """Wait on the box until the model server answers, or say why it does not.
 
 Arguments are one JSON object on stdin (`Arguments` below); events come out as JSON lines, each with `event` and `at_s`:
-`phase` (with `phase`), and at the end `ready`, or `failed` (with `cause`, the last lines of the log as `log`, and the
-`telling` ones of all its lines).
+`phase` (with `phase`), `waiting` every few seconds (with what is waited for, what is `seen` and the limits), and at the
+end `ready`, or `failed` (with `cause`, the last lines of the log as `log`, and the `telling` ones of all its lines).
 Exit codes: 0 ready, 1 not ready, 2 could not tell (wrong arguments, no such unit, no systemctl).
 """
 
@@ -16,15 +16,21 @@ import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
-from gpubox.remote import command, endpoint, proc
+from gpubox.remote import command, endpoint, files, proc, seen
 from gpubox.remote.arguments import parse
 from gpubox.remote.command import CommandError
 from gpubox.remote.endpoint import NoAnswer
+from gpubox.remote.seen import Seen
 
 READY, NOT_READY, CANNOT_TELL = 0, 1, 2
 POLL_S = 1.0
+BEAT_S = 4.0
+"""From one `waiting` to the next, in seconds."""
+EMPTY_S = 3.0
+"""How long a unit may be active without a process: systemd notices an end a moment later."""
 DYING_LOOKS = 15
 FIRST_PHASE = "import"
 LONG_PROMPT_CHARACTERS = 8000
@@ -67,6 +73,10 @@ class Arguments:
     """How many of the log's last lines a failure shows."""
     api_key_file: str | None = None
     """A root-only file that holds nothing but the API key; None: the server asks for none."""
+    argv_file: str | None = None
+    """The release's argv.json: what the main process must be; None, or not there: whatever it is."""
+    idle_s: float | None = None
+    """Seconds without a line of the log, CPU time or reading, after which nothing will come of it; None: for ever."""
 
 
 class CannotTell(Exception):  # noqa: N818 - says what it means: neither ready nor not ready
@@ -98,6 +108,8 @@ class Look:
     """What the log got since the last look."""
     foreign: str | None = None
     """The process that listens on the port and is not the unit's."""
+    seen: Seen | None = None
+    """The unit's processes."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +126,16 @@ class Progress:
     fatal: str | None = None
     """The first fatal line of the log."""
     fatal_s: float = 0
+    argv: tuple[str, ...] = ()
+    """What the main process must be; empty: whatever it is."""
+    last: str = ""
+    """The log's last line."""
+    seen: Seen | None = None
+    """The unit's processes when something last moved."""
+    moved_s: float = 0
+    """When that was."""
+    filled_s: float = 0
+    """When the unit last had a process."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +152,9 @@ def decide(before: Progress, look: Look) -> Decision:
     progress = _with_lines(before, look)
     if (cause := _unit_failed(progress, look.unit)) is not None:
         return Decision("failed", progress, cause)
+    progress = _with_processes(progress, look)
+    if (cause := _cannot_succeed(progress, look)) is not None:
+        return Decision("failed", progress, cause)
     if look.foreign is not None:  # its answers would pass for ours, even in SGLang's own warm-up
         return Decision("failed", progress, f"{look.foreign} listens on the port, not the unit")
     if progress.restarts is None:
@@ -139,6 +164,7 @@ def decide(before: Progress, look: Look) -> Decision:
     if progress.fatal is not None and look.at_s - progress.fatal_s >= progress.arguments.grace_s:
         return Decision("failed", progress, f"the log says: {progress.fatal}")
     state = look.said if look.health is None else f"/health says {look.health}"
+    state = f"{state}; {look.seen.told()}" if look.seen is not None else state
     limit = progress.arguments.limits_s.get(progress.phase)
     if limit is not None and look.at_s - progress.since_s >= limit:
         return Decision("failed", progress, f"phase {progress.phase} takes longer than its {limit:.0f} s: {state}")
@@ -190,14 +216,20 @@ def main(words: list[str]) -> int:
 
 def _follow(arguments: Arguments, began: float) -> int:
     log = _Log(arguments.unit)
-    decision = Decision("wait", Progress(arguments, restarts=arguments.restarts))
+    argv = files.read_json(Path(arguments.argv_file), []) if arguments.argv_file else []
+    decision = Decision("wait", Progress(arguments, restarts=arguments.restarts, argv=tuple(argv)))
     _event("phase", began, phase=FIRST_PHASE)
+    told_s = 0.0
     while decision.todo == "wait":
         phase = decision.progress.phase
-        decision = decide(decision.progress, _look(arguments, log, began))
+        look = _look(arguments, log, began)
+        decision = decide(decision.progress, look)
         if decision.progress.phase != phase:
             _event("phase", began, phase=decision.progress.phase)
         if decision.todo == "wait":
+            if look.at_s - told_s >= BEAT_S:
+                told_s = look.at_s
+                _event("waiting", began, **waiting(decision.progress, look))
             time.sleep(POLL_S)
     cause = decision.cause if decision.todo == "failed" else _ask(arguments, began)
     if cause is None:
@@ -224,10 +256,49 @@ def _afterwards(progress: Progress, log: _Log, began: float) -> Decision:
 
 
 def _look(arguments: Arguments, log: _Log, began: float) -> Look:
-    unit = _unit(arguments.unit, log)
+    unit, processes = _unit(arguments.unit, log)
     health, said = _health(arguments)
     patterns = arguments.phases or arguments.telling or arguments.fatal
-    return Look(time.monotonic() - began, unit, health, said, log.new() if patterns else (), _foreign(arguments))
+    lines = log.new() if patterns else ()
+    return Look(time.monotonic() - began, unit, health, said, lines, _foreign(arguments), processes)
+
+
+def waiting(progress: Progress, look: Look) -> dict[str, Any]:
+    """What is waited for and what is seen, for people."""
+    arguments = progress.arguments
+    return {
+        "phase": progress.phase,
+        "phase_s": round(look.at_s - progress.since_s),
+        "limit_s": arguments.limits_s.get(progress.phase),
+        "timeout_s": arguments.timeout_s,
+        "seen": _masked(arguments, look.seen.told()) if look.seen is not None else "",
+        "idle_s": round(look.at_s - progress.moved_s),
+        "last": _masked(arguments, progress.last),
+    }
+
+
+def _with_processes(progress: Progress, look: Look) -> Progress:
+    if look.seen is None or look.lines or look.seen.moved_since(progress.seen):
+        progress = replace(progress, seen=look.seen or progress.seen, moved_s=look.at_s)
+    if look.lines:
+        progress = replace(progress, last=look.lines[-1][:200])
+    return replace(progress, filled_s=look.at_s) if look.seen is None or look.seen.count != 0 else progress
+
+
+def _cannot_succeed(progress: Progress, look: Look) -> str | None:
+    """Why nothing will come of a start that systemd takes for a good one; None: it may."""
+    if look.seen is None or look.unit.active != "active":
+        return None
+    if not look.seen.is_asked_for(list(progress.argv)):
+        asked = f"the release asks for {seen.shown(list(progress.argv))}"
+        where = f"systemctl cat {progress.arguments.unit}"
+        return f"the main process is not the server: {look.seen.told()}; {asked} ({where})"
+    if look.at_s - progress.filled_s >= EMPTY_S:
+        return f"the unit is active ({look.unit.sub}) and has no process"
+    idle_s, limit_s = look.at_s - progress.moved_s, progress.arguments.idle_s
+    if look.health != 200 and limit_s is not None and idle_s >= limit_s:
+        return f"nothing has moved for {idle_s:.0f} s, no line of the log, no CPU time, no reading: {look.seen.told()}"
+    return None
 
 
 def _with_lines(progress: Progress, look: Look) -> Progress:
@@ -250,14 +321,17 @@ def _with_phase(progress: Progress, line: str, at_s: float) -> Progress:
     return replace(progress, phase=names[reached[-1]], since_s=at_s) if reached else progress
 
 
-def _unit(name: str, log: _Log) -> Unit:
+def _unit(name: str, log: _Log) -> tuple[Unit, Seen | None]:
     keys = ["LoadState", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainStatus", "InvocationID"]
-    found = command.properties(name, *keys)
+    found = command.properties(name, *keys, "MainPID", "ControlGroup")
     if found.get("LoadState") != "loaded":
         raise CannotTell(f"unit {name} is {found.get('LoadState', 'unknown')}, not loaded")
     log.invocation = log.invocation or found.get("InvocationID", "")
     restarts = int(found.get("NRestarts") or 0)
-    return Unit(found["ActiveState"], found["SubState"], found["Result"], restarts, found.get("ExecMainStatus", ""))
+    unit = Unit(found["ActiveState"], found["SubState"], found["Result"], restarts, found.get("ExecMainStatus", ""))
+    if "MainPID" not in found:
+        return unit, None
+    return unit, seen.look(int(found["MainPID"]), found.get("ControlGroup", ""))
 
 
 def _unit_failed(progress: Progress, unit: Unit) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 
-from gpubox.remote import proc
+from gpubox.remote import proc, secrets
 
 
 def main(words: list[str]) -> int:
@@ -28,6 +28,6 @@ def api_key(argv: list[str]) -> str:
     key = ""
     for word, after in zip(argv, [*argv[1:], ""]):
         name, equals, value = word.partition("=")
-        if len(name) > 6 and name.startswith("--") and "api-key".startswith(name[2:]):
+        if name.startswith("--") and secrets.flag_meant(name) == "api-key":
             key = value if equals else after
     return key

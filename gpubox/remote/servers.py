@@ -11,14 +11,9 @@ import pwd
 import re
 from pathlib import Path
 
-from gpubox.remote import bindings, config_file, interpreter, proc
+from gpubox.remote import bindings, config_file, interpreter, proc, secrets
 from gpubox.remote.launchers import launch
 
-MASK = "@@secret@@"
-SECRET_FLAGS = ("api-key", "admin-api-key", "ssl-keyfile-password", "watermark-key")
-SECRET_VARIABLE = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)|(APIKEY|PASSWORD)$")
-SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@|^(hf_|sk-|ghp_|github_pat_)\w{8,}")
-"""An address with a password in it, or the prefix of a well-known kind of token."""
 SESSION = re.compile(
     r"(PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|TERM|MAIL|LANG|LANGUAGE|LC_\w+|LS_COLORS|HOSTNAME|TMUX\w*|STY"
     r"|DISPLAY|COLORTERM|PS\d|VIRTUAL_ENV\w*|CONDA_\w+|SSH_\w+|XDG_\w+|DBUS_\w+|SUDO_\w+|EDITOR|VISUAL|LESS\w*|NOHUP"
@@ -50,18 +45,15 @@ def servers() -> list[dict[str, object]]:
 
 def masked(argv: list[str]) -> tuple[list[str], list[str]]:
     """The command line without its secrets, and the flags that had them."""
-    words, secret = list(argv), []
-    for number, word in enumerate(words):
-        name, equals, _ = word.partition("=")
-        flag = next((f for f in SECRET_FLAGS if len(name) > 6 and name.startswith("--") and f.startswith(name[2:])), "")
-        if not flag:
-            continue
-        secret.append(flag)
-        if equals:
-            words[number] = f"{name}={MASK}"
-        elif number + 1 < len(words):
-            words[number + 1] = MASK
-    return words, secret
+    words = secrets.argv(argv)
+    flags: list[str] = []
+    flag = ""
+    for before, word in zip(argv, words):
+        name = before.partition("=")[0]
+        flag = name if name.startswith("--") else flag
+        if word != before:
+            flags.append(secrets.flag_meant(flag) or flag.lstrip("-"))
+    return words, flags
 
 
 def environment(pairs: list[str], login: dict[str, str]) -> tuple[dict[str, str], list[str], list[str]]:
@@ -73,7 +65,7 @@ def environment(pairs: list[str], login: dict[str, str]) -> tuple[dict[str, str]
     values = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     own = {name: value for name, value in values.items() if value and not SESSION.fullmatch(name)}
     common = sorted(name for name in own if login.get(name) == own[name] and not RELEVANT.fullmatch(name))
-    secret = sorted(name for name, value in own.items() if _is_secret(name, value))
+    secret = sorted(name for name, value in own.items() if secrets.is_secret(name, value))
     kept = {name: value for name, value in own.items() if name not in secret and name not in common}
     return kept, secret, common
 
@@ -89,10 +81,6 @@ def holder(groups: str, same_namespace: bool = True) -> str:
     if not same_namespace:
         return "a container"
     return f"{service[1]} of a user" if (service := OF_A_USER.search(groups)) else ""
-
-
-def _is_secret(name: str, value: str) -> bool:
-    return bool(SECRET_VARIABLE.search(name.upper()) or SECRET_VALUE.search(value))
 
 
 def _described(process: Path, argv: list[str]) -> dict[str, object]:
@@ -122,12 +110,17 @@ def _described(process: Path, argv: list[str]) -> dict[str, object]:
         "sglang": interpreter.version(runs.sites, "sglang"),
         "torch": interpreter.version(runs.sites, "torch"),
         "source": interpreter.sources(runs.sites, interpreter.searched_first(argv, folder, everything), "sglang"),
-        "release": everything.get("GPUBOX_RELEASE", ""),
+        # a child of the service, and what a drop-in starts instead, carry the stamp too
+        "release": everything.get("GPUBOX_RELEASE", "") if argv[0].startswith(_OURS) else "",
         "cache": cache,
         "revision": revision,
         "config": _config(flags, folder),
         "process": bindings.bindings(process),
     }
+
+
+_OURS = "/var/lib/gpubox/venvs/"
+"""Where the programs of releases lie."""
 
 
 def _config(words: list[str], folder: str) -> list[object] | None:
@@ -139,7 +132,7 @@ def _config(words: list[str], folder: str) -> list[object] | None:
         found = config_file.read(Path(folder, words[words.index("--config") + 1]).read_text())
     except (OSError, ValueError):
         return None
-    return [[name, MASK if _is_secret_flag(name) or _is_secret(name, str(value)) else value] for name, value in found]
+    return [[name, secrets.data(value, f"--{name}")] for name, value in found]
 
 
 def _is_the_server(process: Path, argv: list[str]) -> bool:
@@ -148,10 +141,6 @@ def _is_the_server(process: Path, argv: list[str]) -> bool:
 
 def _is_server(argv: list[str], folder: str = "", program: str = "") -> bool:
     return launch(argv, folder, program) is not None
-
-
-def _is_secret_flag(name: str) -> bool:
-    return name.replace("_", "-") in SECRET_FLAGS
 
 
 def _unit(groups: str) -> str:

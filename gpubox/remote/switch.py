@@ -27,19 +27,21 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote import command, files, proc
+from gpubox.remote import command, effective, files, proc, secrets
 from gpubox.remote.arguments import parse
 from gpubox.remote.command import CommandError
+from gpubox.remote.effective import Asked, Effective
 
 DONE, FAILED, CANNOT_TELL = 0, 1, 2
 STAMP = "GPUBOX_RELEASE"
 GOING = ".gpubox-old"
-_SECRET = re.compile(r"^(\w*(?:TOKEN|KEY|SECRET|PASS)\w*)=.*", re.I)
+_VARIABLE = re.compile(r'^([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"$', re.M | re.S)
+"""A variable of an EnvironmentFile that gpubox.server.systemd wrote; its value may go over several lines."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Arguments:
     """Verified releases to keep besides the current and the previous one."""
     root: str = "/var/lib/gpubox"
     units: str = "/etc/systemd/system"
+    system: str = "/"
+    """Below it lie systemd's other directories."""
     proc: str = "/proc"
 
     @property
@@ -136,6 +140,8 @@ def state(arguments: Arguments) -> dict[str, Any]:
         "unit": next((name for name in names if _same(loaded, arguments.releases / name / "unit")), None),
         "runs": _running(arguments),
         "linked": not arguments.venv_link or (link.is_symlink() and link.readlink() == _venv(arguments, current)),
+        "effective": asdict(_effective(arguments, current)) if current else {},
+        "loose": _loose(arguments),
         "releases": [_described(arguments, name) for name in sorted(names)],
         "superfluous": [path.name for path in _superfluous(arguments)],
     }
@@ -187,11 +193,16 @@ def _make_current(arguments: Arguments, digest: str) -> None:
     files.link(arguments.link("current"), f"releases/{digest}")
     if arguments.venv_link:
         _point(arguments, Path(arguments.venv_link), _venv(arguments, digest))
-    if not _same(_unit_path(arguments), release / "unit"):
+    theirs = _effective(arguments, digest).aside
+    if any(one["restart"] for one in theirs):
+        # Stopped before its drop-ins go: a run killed in between leaves a server that the next one sees to start.
+        _systemctl("stop", arguments.unit)
+    if not _same(_unit_path(arguments), release / "unit") or _unit_path(arguments).is_symlink():
         _keep_theirs(arguments)
         files.write(_unit_path(arguments), (release / "unit").read_bytes(), 0o644)
-    _systemctl("daemon-reload")
-    _systemctl("enable", "--quiet", arguments.unit)
+    _put_aside(arguments, [Path(one["path"]) for one in theirs])
+    _have_read(arguments)
+    _tighten(arguments)
     if _running(arguments) != digest:
         _systemctl("stop", arguments.unit)
         _end_orphans(arguments)
@@ -199,6 +210,43 @@ def _make_current(arguments: Arguments, digest: str) -> None:
             # The start limit counts earlier failures too; this start is a person's wish.
             _systemctl("reset-failed", arguments.unit)
         _systemctl("start", arguments.unit)
+    _check_loaded(arguments, digest)
+
+
+def _effective(arguments: Arguments, digest: str) -> Effective:
+    """What systemd has and what runs, against what the release asks for."""
+    units, system, proc = Path(arguments.units), Path(arguments.system), Path(arguments.proc)
+    return effective.look(arguments.unit, _asked(arguments, digest), units, system, proc)
+
+
+def _asked(arguments: Arguments, digest: str) -> Asked:
+    folder = arguments.releases / digest
+    texts = {name: _text(folder / name) for name in ("unit", "environment")}
+    return Asked(texts["unit"], files.read_json(folder / "argv.json", []), texts["environment"])
+
+
+def _check_loaded(arguments: Arguments, digest: str) -> None:
+    """What could not be put right: a file for many services goes against the unit, and is not ours to take away."""
+    now = _effective(arguments, digest)
+    against = [one for one in now.shared if one["severe"]]
+    said = [f"{one['path']} sets {', '.join(one['sets'])} for more services than this" for one in against]
+    said += now.differs
+    if said:
+        told = "; ".join(said)
+        raise CommandError(f"{arguments.unit} is not in effect as its release asks: {told}; take that away, run again")
+
+
+def _have_read(arguments: Arguments) -> None:
+    """systemd knows the unit's file as it lies there and starts it at boot; it reads nothing anew without need.
+
+    A reload takes the cards from docker containers that got them by NVIDIA's hook (NVIDIA/nvidia-docker#1730), and
+    `enable` is one, too.
+    """
+    found = command.properties(arguments.unit, "LoadState", "NeedDaemonReload", "UnitFileState")
+    if (found.get("LoadState"), found.get("NeedDaemonReload")) != ("loaded", "no"):
+        _systemctl("daemon-reload")
+    if found.get("UnitFileState") != "enabled":
+        _systemctl("enable", "--quiet", arguments.unit)
 
 
 def _running(arguments: Arguments) -> str | None:
@@ -209,7 +257,8 @@ def _running(arguments: Arguments) -> str | None:
     stamp = proc.variables(process).get(STAMP)
     if stamp is None or not _loaded_from(arguments, process, _venv(arguments, stamp)):
         return None
-    return stamp
+    # a program that a drop-in starts instead inherits the stamp
+    return stamp if effective.not_asked_for(process, _asked(arguments, stamp)) is None else None
 
 
 def _loaded_from(arguments: Arguments, process: Path, venv: Path) -> bool:
@@ -233,6 +282,52 @@ def _keep_theirs(arguments: Arguments) -> None:
         files.write(kept / f"{path.name}.old-{now}", path.read_bytes(), 0o600)
     if more.is_dir():
         shutil.move(more, kept / f"{more.name}.old-{now}")
+
+
+def _put_aside(arguments: Arguments, paths: list[Path]) -> None:
+    """Files that change this unit alone, as `systemctl edit` and `set-property` make them: kept, never lost. One that
+    a package brought stays, and is masked."""
+    now = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
+    folder = Path(arguments.root) / "kept" / f"{arguments.unit}.d.old-{now}"
+    for path in (path for path in paths if os.path.lexists(path)):
+        if _is_packaged(arguments, path):
+            mask = _unit_path(arguments).with_name(f"{arguments.unit}.d") / path.name
+            mask.parent.mkdir(exist_ok=True)
+            mask.symlink_to(os.devnull)
+            continue
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name, count = path.name, 1
+        while os.path.lexists(folder / name):
+            count += 1
+            name = f"{path.name}.{count}"
+        shutil.move(str(path), str(folder / name))
+        with contextlib.suppress(OSError):  # other files lie there
+            if path.parent.name.endswith(".d"):
+                path.parent.rmdir()
+
+
+def _is_packaged(arguments: Arguments, path: Path) -> bool:
+    libraries = [Path(arguments.system) / place for place in ("usr/lib", "lib")]
+    return any(library in path.parents for library in libraries)
+
+
+def _loose(arguments: Arguments) -> list[str]:
+    """Folders of ours that somebody else may write, or owns: what lies in them would be run as root."""
+    root = Path(arguments.root)
+    above = [root, *(root / name for name in ("releases", "venvs", "jit", "kept", "recipes", "stacks"))]
+    folders = [path for folder in above for path in (folder, *(_folders(folder) if folder != root else ()))]
+    return [str(path) for path in folders if path.is_dir() and _is_loose(path)]
+
+
+def _is_loose(path: Path) -> bool:
+    found = path.lstat()
+    return found.st_uid != os.getuid() or bool(found.st_mode & 0o022)
+
+
+def _tighten(arguments: Arguments) -> None:
+    for path in map(Path, _loose(arguments)):
+        os.chown(path, os.getuid(), os.getgid())
+        path.chmod(path.stat().st_mode & ~0o022)
 
 
 def _end_orphans(arguments: Arguments) -> None:
@@ -271,19 +366,30 @@ def _venv(arguments: Arguments, digest: str | None) -> Path:
 def _described(arguments: Arguments, digest: str) -> dict[str, Any]:
     """A release without secrets."""
     folder = arguments.releases / digest
-    variables = (folder / "environment").read_text() if (folder / "environment").is_file() else ""
+    variables = _text(folder / "environment")
     return {
         **_about(arguments, digest),
-        "argv": files.read_json(folder / "argv.json", []),
-        "environment": [_SECRET.sub(r"\1=(secret)", line) for line in variables.splitlines() if line[:1] != "#"],
+        "argv": secrets.argv(files.read_json(folder / "argv.json", [])),
+        "environment": [_shown(found) for found in _VARIABLE.finditer(variables)],
         "probe": files.read_json(folder / "probe.json", {}),
         "verified": _marked(arguments, digest, "verified"),
         "by": _marked(arguments, digest, "by"),
     }
 
 
+def _shown(variable: re.Match[str]) -> str:
+    """The line of a variable, without its value where that is secret."""
+    name, value = variable[1], re.sub(r"\\(.)", r"\1", variable[2], flags=re.S)
+    shown = secrets.variable(name, value)
+    return variable[0] if shown == value else f"{name}={shown}"
+
+
 def _about(arguments: Arguments, digest: str) -> dict[str, Any]:
     return dict(files.read_json(arguments.releases / digest / "release.json", {}))
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""
 
 
 def _mark(arguments: Arguments, digest: str, kind: str) -> Path:

@@ -3,6 +3,8 @@
 Runs until its stdin ends; on stdin one JSON line: the probe's arguments of each release that
 may answer. At the end one JSON line comes out: `answers` and `failures` (numbers), and `downtime_s`, the longest time
 from a last good answer before failures to the first one after them; null: no answer failed, or none came after.
+`first_s`: how long it took to the first good answer, where nothing answered at the beginning; `silent_s`: how long
+there has been none at the end; null: it was not so.
 """
 
 from __future__ import annotations
@@ -43,10 +45,14 @@ def summary(seen: list[tuple[float, bool]]) -> dict[str, Any]:
             longest = max(longest or 0.0, round(at_s - last_good, 1))
         failed = not good
         last_good = at_s if good else last_good
+    good_ones = [at_s for at_s, good in seen if good]
+    began_bad, ends_bad = bool(seen) and not seen[0][1], bool(seen) and not seen[-1][1]
     return {
-        "answers": sum(good for _, good in seen),
-        "failures": sum(not good for _, good in seen),
+        "answers": len(good_ones),
+        "failures": len(seen) - len(good_ones),
         "downtime_s": longest,
+        "first_s": round(good_ones[0] - seen[0][0], 1) if good_ones and began_bad else None,
+        "silent_s": round(seen[-1][0] - good_ones[-1], 1) if good_ones and ends_bad else None,
     }
 
 

@@ -10,11 +10,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpubox.hosts import Box
+from gpubox.remote import secrets
 from gpubox.rules import context
 from gpubox.rules.context import Context
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.finding import Finding, Severity, UnknownError
 from gpubox.rules.registry import Rule, rules
+from gpubox.support.errors import CannotTellError
 from gpubox.support.hanging_indent import hanging
 
 _LOWER: dict[Severity, Severity] = {"error": "warning", "unknown": "warning", "warning": "info", "info": "info"}
@@ -22,6 +24,8 @@ _ORDER: list[Severity] = ["error", "unknown", "warning", "info"]
 _STYLE = {"error": "bold red", "unknown": "bold magenta", "warning": "yellow", "info": "dim"}
 _UNKNOWN = "unknown-"
 _SEEN_RUNNING = "a server ran with exactly these settings, on this release, when it was adopted"
+_SHORTEST_SECRET = 4
+"""Letters; a shorter one would take parts of words out of a message."""
 _ABOUT_OVERRIDES = ("override-unknown", "override-needless")
 
 
@@ -35,6 +39,8 @@ def check(box: Box, facts: BoxFacts | None = None) -> list[Finding]:
             found += _findings(one, judged)
         except UnknownError as error:
             missing.setdefault(error.need, []).append((one, error))
+        except CannotTellError as error:  # a version in a form that has no order, as a host told it
+            missing.setdefault("facts", []).append((one, UnknownError("facts", error.found, error.needed)))
     found += [_unknown(box.name, need, lacking) for need, lacking in missing.items() if facts or need != "facts"]
     if judged.seen_running:
         found = [_refuted(finding) for finding in found]
@@ -72,10 +78,24 @@ def report(findings: Iterable[Finding], console: Console) -> None:
 
 
 def _findings(one: Rule, judged: Context) -> list[Finding]:
-    host = judged.box.name
+    """What one rule says; a rule may show a setting, but none that is secret."""
+    host, known = judged.box.name, _secret_settings(judged)
+    found = []
+    for told in one.judge(judged):
+        seen, needed, todo = (secrets.without(text, known) for text in (told.found, told.needed, told.todo))
+        found.append(Finding(one.id, told.severity or one.severity, host, seen, needed, todo, one.evidence))
+    return found
+
+
+def _secret_settings(judged: Context) -> list[str]:
+    settings = [
+        *((f"--{name}", str(value)) for name, value in judged.profile.flags.items()),
+        *judged.environment.items(),
+    ]
     return [
-        Finding(one.id, told.severity or one.severity, host, told.found, told.needed, told.todo, one.evidence)
-        for told in one.judge(judged)
+        value
+        for name, value in settings
+        if len(value) >= _SHORTEST_SECRET and secrets.data(value, name) == secrets.MASK
     ]
 
 
@@ -89,9 +109,9 @@ def _unknown(host: str, need: str, lacking: list[tuple[Rule, UnknownError]]) -> 
 def _refuted(finding: Finding) -> Finding:
     """What a rule says of settings that were seen to run is no reason to stop; it may be why they run badly."""
     rule = rules().get(finding.rule)
-    if rule is None or not rule.refutable or finding.severity != "error":
-        return finding
-    return replace(finding, severity="warning", overridden=_SEEN_RUNNING)
+    wrong = rule is not None and rule.refutable and finding.severity == "error"
+    not_judged = finding.severity == "unknown" and finding.rule != f"{_UNKNOWN}facts"
+    return replace(finding, severity="warning", overridden=_SEEN_RUNNING) if wrong or not_judged else finding
 
 
 def _overridden(judged: Context, found: list[Finding]) -> list[Finding]:

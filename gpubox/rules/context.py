@@ -145,6 +145,11 @@ class Context:
         """Of the box."""
         return self._fact("distribution", self.facts.distribution if self.facts else None)
 
+    @property
+    def proxies(self) -> dict[str, str]:
+        """Variables about proxies that systemd gives every service of the box."""
+        return self._fact("systemd's own environment", self.facts.proxies if self.facts else None)
+
     def spec(self, name: str) -> Flag | None:
         """The release's flag for a name; None: it has none."""
         return self.release.find(name)

@@ -18,6 +18,10 @@ class CardFact(Model):
     """In all; of a card that uses the processor's memory, what the machine can still give. None: not known."""
     power_limit_w: float | None = None
     """Watts, as it is set now."""
+    uuid: str = ""
+    """As nvidia-smi prints it; empty: not known."""
+    pci: str = ""
+    """PCI address as 0000:c1:00.0; empty: not known."""
 
 
 class BoxFacts(Model):
@@ -33,6 +37,10 @@ class BoxFacts(Model):
     """As `uname -m` prints it."""
     driver: str | None = None
     """Version of the loaded kernel module, as /proc/driver/nvidia/version has it."""
+    module_on_disk: str | None = None
+    """Version of the module that a load would bring now; None: not known, or a container, whose kernel is elsewhere."""
+    reboot_for: list[str] = Field(default_factory=list)
+    """Packages for which the distribution asks for a reboot."""
     module_license: str | None = None
     """As `modinfo -F license nvidia` says: `Dual MIT/GPL` is the open kernel module, `NVIDIA` the proprietary one."""
     virtualisation: Literal["bare", "lxc", "vm"] | None = None
@@ -41,5 +49,7 @@ class BoxFacts(Model):
     """Whether data written by one card was read back right by another, measured for every pair."""
     distribution: str | None = None
     """As NVIDIA's repositories name it: debian12, ubuntu2404."""
+    proxies: dict[str, str] | None = None
+    """Variables about proxies that systemd gives every service; of a proxy itself only `set`, never its password."""
     heads: int | None = Field(default=None, ge=1)
     """Attention heads in the config.json of the model that lies on the box."""

@@ -3,8 +3,6 @@
 from gpubox.settings.profile import FlagValue, Profile
 from gpubox.settings.stack import Stack
 
-MASK = "@@secret@@"
-"""As gpubox.remote.servers writes what never left the box."""
 RESERVED = ("CUDA_HOME", "CUDA_PATH", "PATH")
 """Variables of the service that come from its stack."""
 _CODE = {

@@ -9,11 +9,12 @@ from typing import Any
 from gpubox.facts import release
 from gpubox.facts.release import Releases
 from gpubox.hosts import Box
-from gpubox.remote import switch
+from gpubox.remote import secrets, switch
 from gpubox.server import readiness
 from gpubox.server.service import UNIT
 from gpubox.support import payload, ssh
 from gpubox.support.errors import CannotTellError, GpuboxError
+from gpubox.support.reading import json_object
 
 _BUSY = 75
 
@@ -31,7 +32,7 @@ def act(box: Box, action: str, digest: str = "") -> Releases:
     done = subprocess.run(command, input=json.dumps(arguments), capture_output=True, text=True)
     if done.returncode == 0:
         return release.parse(done.stdout.strip())
-    said = done.stderr.strip() or f"exit code {done.returncode}"
+    said = secrets.text(done.stderr.strip()) or f"exit code {done.returncode}"
     if done.returncode == _BUSY:
         raise GpuboxError(f"{box.name}: another run is at work", "its end")
     raise (GpuboxError if done.returncode == switch.FAILED else CannotTellError)(f"{box.name}: {said}")
@@ -45,7 +46,7 @@ def wait(box: Box, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if process.stdin is not None and process.stdout is not None:
             process.stdin.write(given)
             process.stdin.close()
-            yield from (json.loads(line) for line in process.stdout if line.startswith("{"))
+            yield from (json_object(line, "what the probe said") for line in process.stdout if line.startswith("{"))
 
 
 class Watch:
@@ -61,7 +62,7 @@ class Watch:
     def end(self) -> dict[str, Any] | None:
         """What it saw (gpubox.remote.watch.summary); None: it did not say."""
         said, _ = self._process.communicate()
-        return dict(json.loads(said)) if said.startswith("{") else None
+        return json_object(said, "what the watch said") if said.startswith("{") else None
 
 
 def _on(box: Box, words: list[str]) -> list[str]:

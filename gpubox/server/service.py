@@ -10,7 +10,7 @@ from gpubox.facts.service import STAMP
 from gpubox.hosts import Box
 from gpubox.remote import checks
 from gpubox.remote.weights_cache import Arguments
-from gpubox.server import command, jit, patches, release, systemd
+from gpubox.server import command, jit, patches, proxy, release, systemd
 from gpubox.server.release import FOLDER, HERE, ROOT, Release
 from gpubox.settings.profile import FlagValue
 from gpubox.support import paths
@@ -60,6 +60,7 @@ def service_of(box: Box) -> Service:
             folder=FOLDER,
             process=process,
             jit=jit.environment(venv),
+            limits=box.settings.unit_settings,
             jit_line=systemd.exec_line(jit.ready(venv)),
         ),
         environment=render("sglang.env.j2", text=systemd.environment_file(variables)),
@@ -158,7 +159,8 @@ def _environment(box: Box, venv_path: str) -> dict[str, str]:
         variables["HF_HUB_OFFLINE"] = "1"  # what is served was fetched and looked at before
         if cache := _cache(box):
             variables["HF_HUB_CACHE"] = cache
-    return {**variables, STAMP: HERE}
+    past_proxy = proxy.completed(variables, proxy.own_addresses(box), tls="ssl-certfile" in box.profile.flags)
+    return {**variables, **past_proxy, STAMP: HERE}
 
 
 def _probe(box: Box, with_key: bool) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Everything that the data of a host may say: one typed tree, units in the names, unknown key = error."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from gpubox.support.data import Model
 
@@ -91,6 +92,41 @@ class Driver(Model):
     """NVIDIA's installers; the one of the kernel module's version is taken."""
 
 
+Watts = Annotated[int, Field(ge=1, le=5000)]
+Megahertz = Annotated[int, Field(ge=1, le=20000)]
+_CARD = re.compile(r"all|GPU-[0-9a-f-]+|([0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.I)
+
+
+def _card_name(text: str) -> str:
+    if not _CARD.fullmatch(text):
+        raise ValueError("all, a UUID or a PCI address is needed (nvidia-smi -L; an index moves when a card is lost)")
+    return text
+
+
+CardName = Annotated[str, AfterValidator(_card_name)]
+"""`all`, a UUID or a PCI address."""
+
+
+class CardLimit(Model):
+    """What a card may draw, and how fast it may run. What is not named stays as the driver has it."""
+
+    power_w: Watts | None = None
+    """Watts at most. Each card has its own smallest and largest value (`nvidia-smi -q -d POWER`)."""
+    graphics_clocks_mhz: list[Megahertz] | None = Field(default=None, min_length=2, max_length=2)
+    """Lowest and highest MHz of the graphics clock, as `[210, 1800]` (Volta and newer)."""
+    memory_clocks_mhz: list[Megahertz] | None = Field(default=None, min_length=2, max_length=2)
+    """Lowest and highest MHz of the memory clock (Ampere and newer)."""
+
+    @model_validator(mode="after")
+    def _is_sensible(self) -> Self:
+        if self.power_w is None and self.graphics_clocks_mhz is None and self.memory_clocks_mhz is None:
+            raise ValueError("names no limit: power_w, graphics_clocks_mhz or memory_clocks_mhz")
+        for clocks in (self.graphics_clocks_mhz, self.memory_clocks_mhz):
+            if clocks is not None and clocks[0] > clocks[1]:
+                raise ValueError(f"clocks {clocks}: the lowest comes first")
+        return self
+
+
 class Cuda(Model):
     """CUDA toolkits, side by side."""
 
@@ -163,6 +199,23 @@ class Hub(Model):
     """Folder of the hub's cache on the box; empty: root's own, ~/.cache/huggingface/hub."""
 
 
+UnitSetting = Literal[
+    "AllowedCPUs",
+    "AllowedMemoryNodes",
+    "CPUQuota",
+    "CPUWeight",
+    "IOWeight",
+    "MemoryHigh",
+    "MemoryLow",
+    "MemoryMax",
+    "MemoryMin",
+    "MemorySwapMax",
+    "TasksMax",
+]
+"""Settings of a unit that change what the service may use, and nothing of what it runs."""
+UnitValue = Annotated[str, Field(pattern=r"^[\w.,%: -]+$")] | int
+
+
 class BoxSettings(Model):
     """A GPU box: a container, a VM or bare metal, reached by ssh."""
 
@@ -180,11 +233,17 @@ class BoxSettings(Model):
     """Name of a file below profiles/, without .yaml."""
     venv_path: str = Field(default="/root/ml-env", pattern=r"^/[^\s]+$")
     """Where the Python environment of the service is found: a link to the venv of the current release."""
+    unit_settings: dict[UnitSetting, UnitValue] = Field(default_factory=dict)
+    """Limits of the service as systemd names them (systemd.resource-control(5)), as `MemoryMax: 200G`: part of its
+    unit, in effect without a restart. Drop-ins, `systemctl edit` and `set-property` go aside at the next run."""
     api_key_file: str | None = None
     """File on the controller with nothing but the API key that the server asks its clients for (mode 600). The key gets
     to the box in a file for root alone, never onto a command line; None: the server asks for none."""
     hub: Hub = Hub()
     driver: Driver = Driver()
+    card_limits: dict[CardName, CardLimit] = Field(default_factory=dict)
+    """Card -> its limits, on bare metal and in a VM: `all`, UUIDs or PCI addresses; a card's own entry goes before
+    `all`. The limits of a container's cards stand in the data of its hypervisor, which has the driver."""
     cuda: Cuda = Cuda()
     base: Base = Base()
     exposure: Literal["private-network"] | None = None
@@ -200,6 +259,10 @@ class HypervisorSettings(Model):
     """Plain LXC, Proxmox VE or Incus."""
     uvm_disable_hmm: bool = True
     """Option of the same name of the module nvidia_uvm (CUDA fails to start on Blackwell with some kernels without)."""
+    card_limits: dict[CardName, CardLimit] = Field(default_factory=dict)
+    """Card -> its limits, as `{"all": {"power_w": 450}}`: `all`, UUIDs or PCI addresses; a card's own entry goes before
+    `all`. Set at each boot and each load of the driver, which forgets them, and compared at each run. None: nothing of
+    it lands on the hypervisor."""
     kernel_command_line: list[str] = Field(default_factory=list)
     """Words for the kernel's command line, as `iommu=pt`; they go through the boot loader that the machine uses, and
     wait for a reboot, which is yours."""

@@ -18,7 +18,11 @@ def read(path: str, setting: str) -> str:
         raise GpuboxError(f"{setting}: no file {file} on this machine", "a file that holds only the secret")
     if others := file.stat().st_mode & 0o077:
         raise GpuboxError(f"{setting}: others may use {file} (mode bits {others:03o})", "mode 600", f"chmod 600 {file}")
-    text = file.read_text().strip()
+    try:
+        text = file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise GpuboxError(f"{setting}: {file} cannot be read: {why}", "one printable word") from None
     if len(text.split()) != 1 or not text.isprintable() or text.startswith("-"):
         raise GpuboxError(f"{setting}: {file} holds {len(text.split())} words", "one printable word, no dash first")
     return text

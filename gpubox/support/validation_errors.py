@@ -26,6 +26,8 @@ def _is_key(detail: ErrorDetails) -> bool:
 def _key_line(value: object, detail: ErrorDetails) -> str:
     above = detail["loc"][: -2 if "[key]" in detail["loc"] else -1]
     where = ".".join(_walk(value, above)) or "(whole)"
+    if isinstance(detail["input"], str):
+        return f"{where}: key {_shown(detail['input'])}: {detail['msg'].removeprefix('Value error, ')}"
     return f"{where}: a key that is {_shown(detail['input'])}: put it in quotes if it is meant as a word"
 
 

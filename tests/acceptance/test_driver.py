@@ -5,6 +5,7 @@ from testinfra.host import Host
 
 from gpubox.driver import packages as driver
 from gpubox.hosts import Box
+from gpubox.hypervisor import limits
 
 
 @pytest.fixture
@@ -45,3 +46,15 @@ def test_apts_own_resolver_refuses_kernel_modules(host: Host, box: Box) -> None:
         plan = host.run("LC_ALL=C apt-get -s install %s", package)
         assert plan.rc == 100, package
         assert "has no installation candidate" in plan.stderr or "Unable to locate package" in plan.stderr
+
+
+@pytest.mark.pain("P94")
+def test_cards_have_the_limits_of_the_data(host: Host, box: Box, request: pytest.FixtureRequest) -> None:
+    """Now, and by a unit that sets them again after a boot; without the setting nothing of it is there."""
+    where: Host = request.getfixturevalue("hypervisor") if box.settings.hypervisor else host
+    if not box.card_limits:
+        assert [path for path in limits.FILES if where.file(path).exists] == []
+        return
+    cards = limits.parse(where.check_output(limits.QUESTION))
+    assert limits.drift(box.card_limits, cards) == []
+    assert where.service(limits.UNIT).is_enabled

@@ -8,14 +8,31 @@ import httpx
 import pytest
 from testinfra.host import Host
 
+from gpubox.facts import release
+from gpubox.facts.release import Releases
+from gpubox.facts.venv import state_command
 from gpubox.hosts import Box
-from gpubox.server.service import ENVIRONMENT_PATH, UNIT, Service
+from gpubox.remote.effective import Effective
+from gpubox.server import in_effect
+from gpubox.server.release import venv_path
+from gpubox.server.service import ENVIRONMENT_PATH, UNIT, Service, venv_of
 from tests.acceptance.limits import ceiling
 
 
 @pytest.fixture(scope="module")
 def pid(host: Host) -> str:
     return str(host.check_output("systemctl show --value --property=MainPID %s", UNIT))
+
+
+@pytest.fixture(scope="module")
+def releases(host: Host, box: Box) -> Releases:
+    asked = {"unit": UNIT, "venv_link": box.settings.venv_path}
+    return release.parse(str(host.check_output("sh -c %s", release.look(asked).get_raw_value())))
+
+
+@pytest.fixture(scope="module")
+def effective(releases: Releases) -> Effective:
+    return releases.effective
 
 
 @pytest.mark.pain("P32", "P34")
@@ -36,6 +53,11 @@ def test_metadata_of_the_venv_is_whole(host: Host, box: Box) -> None:
         "            if base64.urlsafe_b64encode(digest).rstrip(b'=').decode() != f.hash.value: print(f)\n"
     )
     assert host.check_output("%s/bin/python3 -c %s", box.settings.venv_path, script) == ""
+
+
+def test_files_of_the_venv_are_as_built(host: Host, box: Box) -> None:
+    tree = json.loads(host.check_output("sh -c %s", state_command(venv_path(venv_of(box)))))["tree"]
+    assert (tree["count"], tree["wrong"]) == (0, {})
 
 
 @pytest.mark.pain("P37")
@@ -61,6 +83,19 @@ def test_files_are_what_the_profile_makes(host: Host, wish: Service) -> None:
 
 def test_environment_file_is_roots_alone(host: Host) -> None:
     assert host.file(ENVIRONMENT_PATH).mode == 0o600
+
+
+def test_nothing_but_the_unit_says_what_runs(effective: Effective) -> None:
+    """Drop-ins, set-property, a unit of higher precedence; what systemd has loaded."""
+    assert in_effect.wrong(effective, UNIT) == []
+
+
+def test_process_is_the_program_asked_for(effective: Effective) -> None:
+    assert effective.process is None
+
+
+def test_folders_are_roots_alone(releases: Releases) -> None:
+    assert releases.loose == ()
 
 
 @pytest.mark.pain("P67")

@@ -19,6 +19,18 @@ DAMAGES = {
         "test_default_is_chosen_through_alternatives",
     ),
     "an edited unit": (f"sed -i s/^Restart=.*/Restart=no/ {UNIT_PATH}", "test_files_are_what_the_profile_makes"),
+    "a drop-in, as `systemctl edit` makes it": (
+        f"mkdir -p {UNIT_PATH}.d && printf '[Service]\\nMemoryMax=200G\\n' >{UNIT_PATH}.d/override.conf",
+        "test_nothing_but_the_unit_says_what_runs",
+    ),
+    "a folder of kernels that all may write": (
+        "chmod 777 /var/lib/gpubox/jit/*",
+        "test_folders_are_roots_alone",
+    ),
+    "an emptied file of the venv": (
+        ": > /root/ml-env/lib/python3.11/site-packages/fastapi/applications.py",
+        "test_files_of_the_venv_are_as_built",
+    ),
     "a stopped service": (f"systemctl stop {UNIT}", "test_unit_is_active"),
     "a disabled service": (f"systemctl disable {UNIT}", "test_unit_is_enabled"),
     "a removed OS package": ("dpkg --purge --force-depends ninja-build", "test_packages_are_installed"),

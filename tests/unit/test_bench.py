@@ -27,7 +27,8 @@ from gpubox.bench.place import Place, here
 from gpubox.bench.record import Record
 from gpubox.bench.runner import Runner
 from gpubox.cli.bench import command
-from gpubox.remote.bench import secrets
+from gpubox.remote import secrets
+from gpubox.remote.bench import recorded
 from gpubox.remote.bench.plan import Plan
 from gpubox.support.errors import GpuboxError
 
@@ -113,7 +114,7 @@ def test_a_bad_server_gets_a_verdict(
 
 def test_a_dying_server_leaves_its_last_words_without_secrets(python: str, port: int, tmp_path: Path) -> None:
     _, record = bench(python, port, "dies", tmp_path / "runs", "--repeat", "1")
-    assert "server: Scheduler hit an exception: api_key=(secret)" in record.notes
+    assert "server: Scheduler hit an exception: api_key='(secret)'" in record.notes
     assert record.rows[-1].status == "partial"
 
 
@@ -269,11 +270,11 @@ def test_keys_on_a_command_line_are_masked(words: list[str], kept: list[str]) ->
 
 def test_of_an_environment_only_what_bears_on_serving_is_kept() -> None:
     given = {"HF_TOKEN": "x", "NCCL_P2P_LEVEL": "5", "SSH_CONNECTION": "1.2.3.4", "HOME": "/root"}
-    assert secrets.environment(given) == {"HF_TOKEN": "(secret)", "NCCL_P2P_LEVEL": "5"}
+    assert recorded.environment(given) == {"HF_TOKEN": "(secret)", "NCCL_P2P_LEVEL": "5"}
 
 
 def test_settings_reported_by_the_server_are_masked_and_plain() -> None:
-    assert secrets.server_args({"api_key": "x", "max_total_tokens": 5, "states": [{}]}) == {
+    assert recorded.server_args({"api_key": "x", "max_total_tokens": 5, "states": [{}]}) == {
         "api_key": "(secret)",
         "max_total_tokens": 5,
     }

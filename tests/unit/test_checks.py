@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpubox.remote import checks, checks_child
+from gpubox.remote import checks, checks_child, effective
 from gpubox.remote.checks import memory_findings, shard_fault
 from gpubox.server import systemd
 from gpubox.support import payload
@@ -16,7 +16,7 @@ from tests.unit import sent
 
 def test_the_environment_is_read_as_systemd_reads_it() -> None:
     variables = {"A": 'say "hi" to \\ and $HOME `x`', "B": "two\nlines", "PATH": "/a:/b"}
-    assert checks.environment("# Written by gpubox\n" + systemd.environment_file(variables)) == variables
+    assert effective.environment("# Written by gpubox\n" + systemd.environment_file(variables)) == variables
 
 
 def shard(path: Path, cut: int = 0) -> Path:

@@ -1,5 +1,6 @@
 """The doctor's words: stable JSON, exit codes, answers judged, records compared, bundles without secrets."""
 
+import hashlib
 import io
 import json
 import tarfile
@@ -14,7 +15,7 @@ from rich.console import Console
 from gpubox import inventory
 from gpubox.bench import record
 from gpubox.cli.doctor import command
-from gpubox.doctor import ask, bundle, judge
+from gpubox.doctor import ask, bundle, deep, judge
 from gpubox.doctor.check import Check, exit_code
 from gpubox.doctor.examine import Report
 from gpubox.doctor.look import Looks
@@ -23,6 +24,10 @@ from gpubox.facts.answers import Answer
 from gpubox.hosts import Box
 from gpubox.remote import cuinit
 from gpubox.rules.finding import Finding
+from gpubox.server.outside import Outside
+from gpubox.server.release import venv_path
+from gpubox.server.service import recipe_of, venv_of
+from gpubox.support.errors import CannotTellError
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +81,55 @@ def test_the_probes_last_event_is_the_answer(box: Box, event: dict[str, Any], st
 
 def test_a_probe_that_says_nothing_cannot_be_told(box: Box) -> None:
     assert ask.endpoint(box, answered()).status == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "said"),
+    [
+        (Outside("answers", "http://x:1 from this machine"), "pass", "from this machine"),
+        (Outside("as asked", "the profile binds the server to 127.0.0.1"), "pass", "the profile binds"),
+        (Outside("unknown", "the address is not known"), "unknown", "not known"),
+        (Outside("silent", "http://x:1: refused", ("a firewall",)), "fail", "it answers on the box, not from here"),
+    ],
+)
+def test_what_comes_back_from_outside(box: Box, found: Outside, status: str, said: str) -> None:
+    check = ask.outside(box, found)
+    assert (check.status, said in check.found) == (status, True)
+    assert check.cure == ("perhaps a firewall" if status == "fail" else "")
+
+
+DEEP: dict[str, Any] = {"basis": "list", "count": 0, "wrong": {}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "failed"),
+    [
+        ({}, {}),
+        ({"venv": {"count": 30, "wrong": {"lib/a.py": "emptied"}}}, {"deep.venv": "lib/a.py: emptied; and 29 more"}),
+        ({"venv": None}, {"deep.venv": "it is not there"}),
+        ({"packages": ["missing     /usr/local/cuda-13.1/bin/nvcc"]}, {"deep.packages": "missing"}),
+        ({"loose": ["/var/lib/gpubox/jit/x is owned by user 7"]}, {"deep.owners": "is owned by user 7"}),
+    ],
+)
+def test_the_deep_form(box: Box, changes: dict[str, Any], failed: dict[str, str]) -> None:
+    venv = {**DEEP, **changes["venv"]} if changes.get("venv") else changes.get("venv", DEEP)
+    trees = {venv_path(venv_of(box)): venv, deep._INSTALLER: DEEP}
+    said = {"trees": trees, "loose": changes.get("loose", []), "packages": changes.get("packages", [])}
+    recipe = recipe_of(box)
+    assert recipe is not None
+    digest = hashlib.sha256(recipe.data).hexdigest()
+    answer = f"file\t{recipe.mode} root root\t{digest}\t{recipe.path}\n"
+    looks = Looks({"deep": Answer(0, json.dumps(said)), "recipe": Answer(0, answer)})
+    found = {check.id: check for check in deep.checks(box, looks, "deploy")}
+    assert len(found) == 5
+    assert {name for name, check in found.items() if check.status != "pass"} == set(failed)
+    assert all(text in found[name].found for name, text in failed.items())
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"trees": {}}'])
+def test_a_deep_look_that_says_something_else_cannot_be_told(box: Box, text: str) -> None:
+    with pytest.raises(CannotTellError):
+        deep.checks(box, Looks({"deep": Answer(0, text)}), "deploy")
 
 
 @pytest.mark.parametrize(("tpot_s", "status"), [(0.010, "pass"), (0.014, "pass"), (0.016, "warn")])

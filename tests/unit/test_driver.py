@@ -1,5 +1,6 @@
 """The driver's userland: versions, pins, the fact's text in, operations' commands out."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -156,6 +157,7 @@ def test_the_fact() -> None:
             offers=" libcuda1 | 535.309.01-1 | http://x.test\n libcuda1 | 535.261.03-1 | http://x.test\n",
             files="",
             automatic="libc6",
+            fabric="",
         )
     )
     assert (state.module, state.in_container) == ("535.261.03", True)
@@ -297,3 +299,25 @@ def test_the_installer(state: DriverState, files: list[RunFile], parts: list[str
     assert len(commands) == len(parts)
     assert all(part in command for part, command in zip(parts, commands, strict=True))
     assert all("--no-kernel-modules" in command for command in commands if " sh " in command)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nvidia-driver-580", "nvidia-dkms-580", "libnvidia-compute-580", "libcuda1", "nvidia-fabricmanager-580"],
+)
+@pytest.mark.pain("P98")
+def test_what_unattended_upgrades_leaves_alone(name: str) -> None:
+    """Its blacklist are regular expressions, matched at the beginning of a name."""
+    expressions = re.findall(r'"(\^[^"]+)"', driver.unattended())
+    assert any(re.match(expression, name) for expression in expressions)
+
+
+@pytest.mark.pain("P98")
+def test_on_bare_metal_the_kernel_packages_of_that_version_are_held_too() -> None:
+    names = ("libnvidia-compute-580", "nvidia-dkms-580", "nvidia-kernel-source-580", "nvidia-persistenced")
+    packages = {name: Package("580.95.05-0ubuntu1", "ii ") for name in names}
+    packages["linux-modules-nvidia-580-6.8.0-90-generic"] = Package("6.8.0-90.91", "ii ")
+    state = DriverState("ubuntu2404", False, "580.95.05", {}, packages, {}, {})
+    held: Any = operations.held
+    (line,) = held._inner(look=lambda: state)
+    assert line.get_raw_value() == f"apt-mark hold {' '.join(sorted(names))}"

@@ -14,6 +14,7 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.context import ctx_host
 
 from gpubox.driver import kernel_log
+from gpubox.driver.fabric import Fabric
 from gpubox.driver.kernel_log import KernelLog
 from gpubox.hypervisor import bars, bus, holders
 from gpubox.hypervisor.boot import GRUB_FILE, MARKER, BootFiles
@@ -24,7 +25,7 @@ from gpubox.hypervisor.pending import advice, pending
 from gpubox.hypervisor.secure_boot import SecureBoot
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
 from gpubox.operations.boot import kernel_command_line
-from gpubox.operations.modules import NODES_SCRIPT, device_nodes, nova_blacklisted, persistence
+from gpubox.operations.modules import NODES_SCRIPT, before_restarts, device_nodes, nova_blacklisted, persistence
 from gpubox.settings.host import HypervisorSettings
 from gpubox.support.owned_file import Entry, OwnedFile
 
@@ -144,6 +145,13 @@ LACKS = [Kernel("6.8.12-9-pve", image=True, headers=True, module=False), *RIGHT.
     [
         pytest.param(RIGHT, WISH, [], id="nothing"),
         pytest.param(replace(RIGHT, hmm="N"), WISH, ["pending reload"], id="the live option"),
+        pytest.param(
+            replace(RIGHT, fabric=Fabric("nvswitch", version="580.105.08", loaded=True, enabled=True)),
+            WISH,
+            ["the fabric manager is 580.105.08, the kernel module 580.95.05", "does not run"],
+            id="a fabric manager that apt moved",
+            marks=pytest.mark.pain("P96"),
+        ),
         pytest.param(replace(RIGHT, params="DeviceFileMode: 432\n"), WISH, ["mode 660"], id="nodes kept from users"),
         pytest.param(replace(RIGHT, kernels=LACKS), WISH, ["do not reboot"], id="a kernel without the module"),
         pytest.param(
@@ -271,3 +279,31 @@ def test_the_bus_is_read_from_the_kernels_files(tmp_path: Path) -> None:
         bus.Slot("0000:41:00.0", "vfio-pci", answers=False, d3cold=False, sleeps=True, iommu="DMA-FQ"),
         bus.Slot("0000:81:00.0", "-", answers=True, d3cold=False, sleeps=False, iommu="off"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "said"),
+    [(None, ""), ("580.95.05", ""), ("580.105.08", "580.95.05 is loaded and 580.105.08 lies on disk")],
+)
+@pytest.mark.pain("P98")
+def test_an_upgraded_driver_is_told_before_anything_restarts(
+    on_disk: str | None, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("WARNING", logger="pyinfra"):
+        assert _commands(before_restarts, look=lambda: replace(RIGHT, on_disk=on_disk)) == []
+    assert said in caplog.text
+    assert bool(said) == bool(caplog.text)
+
+
+@pytest.mark.parametrize(
+    ("unheld", "said"),
+    [
+        ("", []),
+        ("nvidia-driver-580 580.95.05-0ubuntu1\nlibnvidia-compute-580 580.95.05-0ubuntu1\n", ["apt-mark hold nvidia-"]),
+        ("nvidia-container-toolkit 1.18.0-1\nnvidia-settings 510.47.03-0ubuntu1\n", []),
+    ],
+)
+@pytest.mark.pain("P98")
+def test_a_driver_that_may_be_upgraded_by_night_is_told(unheld: str, said: list[str]) -> None:
+    lines = advice(replace(RIGHT, unheld=unheld, slots=[]))
+    assert [words in line for words, line in zip(said, lines, strict=True)] == [True] * len(said)

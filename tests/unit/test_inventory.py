@@ -45,6 +45,22 @@ def test_group_data_stand_below_the_hosts_own(written: Path) -> None:
     assert found.box("a").profile.name == "tiny-cpu"
 
 
+@pytest.mark.pain("P94")
+def test_limits_of_cards_stand_where_the_driver_is(written: Path) -> None:
+    text = written.read_text()
+    written.write_text(
+        text.replace('"10.0.0.1"}', '"10.0.0.1", "card_limits": {"all": {"power_w": 450}}}').replace(
+            '("b", {', '("b", {"card_limits": {"all": {"power_w": 300}}, '
+        )
+    )
+    found = inventory.load(written)
+    assert {name: found.box(name).card_limits["all"].power_w for name in ("a", "b")} == {"a": 450, "b": 300}
+    assert found.hypervisors["pve"].boxes == (found.box("a"),)
+    written.write_text(text.replace('"101"}', '"101"}, "card_limits": {"all": {"power_w": 450}}'))
+    with pytest.raises(GpuboxError, match="a: card_limits in the data of a container"):
+        inventory.load(written).box("a")
+
+
 FILES = [["all"], ["all", "gpu_boxes"], ["named"], ["all", "gpu_boxes", "named"], ["all", "rack"]]
 TEXTS = [
     'gpu_boxes = [("a", {"venv_path": "/own"}), "b"]',

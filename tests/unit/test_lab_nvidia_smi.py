@@ -91,3 +91,51 @@ def test_topology_of_two_numa_nodes() -> None:
     rows = [line.split("\t")[:9] for line in text.splitlines()[1:9]]
     assert rows[0] == ["GPU0", " X ", *["NODE"] * 3, *["SYS"] * 4]
     assert rows[7] == ["GPU7", *["SYS"] * 4, *["NODE"] * 3, " X "]
+
+
+@pytest.mark.parametrize(
+    ("argv", "may_write", "words", "code", "fields"),
+    [
+        (["-i", "0", "-pl", "450"], True, "was set to 450.00 W from 600.00 W.", 0, {"power.limit": 450.0}),
+        (["-i", "0", "-pl", "601"], True, "should be between 300.00 W and 600.00 W", 2, None),
+        (["-i", "0", "-pl", "450"], False, "does not have permission to change the power limit", 4, None),
+        (["-i", "0", "-lgc", "90,150"], True, "(gpuClkMin 90, gpuClkMax 150)", 0, {"clocks.current.graphics": 150}),
+        (["--id=9", "-pl", "450"], True, "No devices were found", 6, None),
+    ],
+)
+def test_sets_limits(argv: list[str], may_write: bool, words: str, code: int, fields: dict[str, Any] | None) -> None:
+    state = live("rtx-pro-6000-x8")
+    changed = nvidia_smi.change(argv, state, NO_SUCH_DEVICE, may_write)
+    assert changed is not None
+    text, got, found = changed
+    assert words in text
+    assert got == code
+    uuid = state["cards"][0]["uuid"]
+    assert {**found.get(uuid, {}), **(fields or {})} == found.get(uuid, {})
+    after = nvidia_smi.with_changes(state, found)
+    query = ["--query-gpu=power.limit", "--format=csv,noheader,nounits"]
+    limits = nvidia_smi.answer(query, after, NO_SUCH_DEVICE)[0].splitlines()
+    assert limits == [f"{(fields or {}).get('power.limit', 600.0):.2f}", *["600.00"] * 7]
+
+
+def test_a_card_without_a_power_limit_is_a_warning_and_exit_code_0() -> None:
+    state = live("rtx-4090-x1-vm", **{"power.limit": "[N/A]"})
+    changed = nvidia_smi.change(["-pl", "300"], state, NO_SUCH_DEVICE, may_write=True)
+    assert changed is not None
+    assert "is not supported" in changed[0]
+    assert changed[1] == 0
+    assert nvidia_smi.change(["-L"], state, NO_SUCH_DEVICE, may_write=True) is None
+
+
+def test_the_power_readings_of_a_card_whose_limit_was_set() -> None:
+    state = live("rtx-pro-6000-x8")
+    changed = nvidia_smi.change(["-i", "0", "-pl", "450"], state, NO_SUCH_DEVICE, may_write=True)
+    assert changed is not None
+    after = nvidia_smi.with_changes(state, changed[2])
+    text, code = nvidia_smi.answer(["-q", "-d", "POWER", "-i", "0"], after, NO_SUCH_DEVICE)
+    assert code == 0
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert lines[8] == "GPU 00000000:01:00.0"
+    assert "Current Power Limit : 450.00 W" in lines
+    assert "Default Power Limit : 600.00 W" in lines
+    assert "Min Power Limit : 300.00 W" in lines

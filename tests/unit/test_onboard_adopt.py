@@ -9,6 +9,7 @@ import yaml
 
 from gpubox.onboard import adoption
 from gpubox.onboard.state import Server
+from gpubox.remote import secrets
 from gpubox.remote import servers as onbox
 from gpubox.server import command
 from gpubox.settings import profile
@@ -193,10 +194,10 @@ def test_another_release_on_purpose_is_noted() -> None:
 @pytest.mark.parametrize(
     ("words", "masked", "flags"),
     [
-        (["--api-key", "k"], ["--api-key", onbox.MASK], ["api-key"]),
-        (["--api-key=k", "--port", "1"], [f"--api-key={onbox.MASK}", "--port", "1"], ["api-key"]),
-        (["--api-k", "k"], ["--api-k", onbox.MASK], ["api-key"]),
-        (["--admin-api-key", "k"], ["--admin-api-key", onbox.MASK], ["admin-api-key"]),
+        (["--api-key", "k"], ["--api-key", secrets.MASK], ["api-key"]),
+        (["--api-key=k", "--port", "1"], [f"--api-key={secrets.MASK}", "--port", "1"], ["api-key"]),
+        (["--api-k", "k"], ["--api-k", secrets.MASK], ["api-key"]),
+        (["--admin-api-key", "k"], ["--admin-api-key", secrets.MASK], ["admin-api-key"]),
         (["--model", "api-key"], ["--model", "api-key"], []),
     ],
 )

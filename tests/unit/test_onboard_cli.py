@@ -184,3 +184,25 @@ def test_every_command_about_a_box_completes_its_name(name: str) -> None:
     found = main.get_command(click.Context(main), name)
     assert found is not None
     assert [item.value for item in found.params[0].shell_complete(click.Context(found), "gpu")] == ["gpu01"]
+
+
+def test_one_of_two_servers_is_adopted_by_its_number(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpubox.support.paths.profiles", lambda: tmp_path / "profiles")
+    argv = ["python3", "-m", "sglang.launch_server", "--model-path", "/srv/m", "--tp", "4", "--port"]
+    one = Server(812, [*argv, "30000"], {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, [], [], "", "/", "", "0.5.23", "2.14.1")
+    two = replace(one, pid=977, argv=[*argv, "30001"], environment={"CUDA_VISIBLE_DEVICES": "4,5,6,7"})
+    box = replace(BIG, servers=[one, two])
+    asked = call(box, "--yes")
+    assert asked.exit_code == 1
+    assert "812 on cards 0,1,2,3, port 30000, /srv/m; 977 on cards 4,5,6,7, port 30001" in " ".join(
+        asked.output.split()
+    )
+    assert "--server 812" in asked.output
+    result = call(box, "--yes", "--server", "977", "--profile-name", "second", "--json")
+    assert result.exit_code == 0, result.output
+    assert "box-servers" in {finding["rule"] for finding in said(result)["findings"]}
+    text = (tmp_path / "profiles/second.yaml").read_text()
+    assert "port: 30001" in text
+    assert "count: 4" in text

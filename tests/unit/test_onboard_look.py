@@ -1,7 +1,9 @@
 """A look at a machine as typed data, what is wrong with it, and which profiles fit."""
 
 import json
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -150,3 +152,24 @@ def test_every_question_only_reads() -> None:
     writing = (" rm ", " mv ", " apt-get install", " systemctl start", " systemctl restart", " mkdir ", " tee ", ">>")
     script = "\n".join([*questions.BOX.values(), *questions.HYPERVISOR.values()])
     assert [word for word in writing if word in script] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("arch: amd64\nhostname: gpu-a\n\n[snap]\nhostname: old\n", "gpu-a"),
+        ("[9lives]\nhostname: gpu-a\n", "gpu-a"),  # no header for Proxmox
+        ("hostname: one\nhostname: two\n", "two"),
+        ("hostname: gpu-a\r\n[PVE:pending]\r\nhostname: new\r\n", "gpu-a"),
+        ("arch: amd64\n", ""),
+    ],
+)
+def test_the_name_of_a_container_is_the_one_that_proxmox_reads(tmp_path: Path, text: str, name: str) -> None:
+    (tmp_path / "lxc").mkdir()
+    (tmp_path / "lxc/104.conf").write_bytes(text.encode())
+    (tmp_path / "pct").write_text("#!/bin/sh\n")
+    (tmp_path / "pct").chmod(0o755)
+    script = questions.HYPERVISOR["containers"].replace("/etc/pve/lxc", f"{tmp_path}/lxc")
+    script = script.replace("/usr/sbin/pct", f"{tmp_path}/pct").replace("/usr/bin/lxc-info", "true")
+    told = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert told.split("\t")[:2] == ["104", name]

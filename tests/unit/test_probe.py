@@ -14,6 +14,8 @@ from typing_extensions import override
 
 from gpubox.remote import probe
 from gpubox.remote.probe import Arguments, Decision, Look, Progress, Unit, decide, judge_answer, long_prompt
+from gpubox.remote.seen import Seen
+from gpubox.server import readiness
 from tests.unit import sent
 
 RUNNING = Unit("active", "running", "success", 0, "0")
@@ -86,6 +88,75 @@ ASKING = [
         Look(61, RUNNING, 200),
     ],
 ]
+
+
+OURS = ("python3", "-m", "sglang.launch_server")
+IDLE = replace(ARGUMENTS, limits_s={}, idle_s=100)
+EXITED = replace(RUNNING, sub="exited")
+
+
+def seen_at(at_s: float, unit: Unit = RUNNING, health: int | None = None, **more: Any) -> Look:
+    return Look(at_s, unit, health, seen=Seen(**{"main": 7, "words": OURS, "count": 1, **more}))
+
+
+GOES_ON = [
+    [seen_at(0), seen_at(99)],
+    [seen_at(0), seen_at(90, cpu_s=1), seen_at(180, cpu_s=1.2)],
+    [seen_at(0), seen_at(90, read=2 << 20), seen_at(180, read=2 << 20)],
+    [seen_at(0), seen_at(90, on_disk=True), seen_at(180, on_disk=True)],
+    [seen_at(0), replace(seen_at(90), lines=("still here",)), seen_at(180)],
+    [seen_at(0), seen_at(90, main=8), seen_at(180, main=8)],
+    [seen_at(0, words=("sglang::http_server",))],
+    [seen_at(0, words=())],
+    [seen_at(0, main=0, words=(), count=0), seen_at(2, main=0, words=(), count=0), seen_at(4)],
+    [seen_at(0, Unit("activating", "start-pre", "success", 0, "0"), words=("/bin/sh", "-c", "x"))],
+]
+ENDS_EARLY = [
+    (
+        [seen_at(0, words=("sleep", "inf"))],
+        "the main process is not the server: process 7 .sleep inf.*asks for",
+    ),
+    ([seen_at(0, health=200, words=("nginx",))], "the main process is not the server: process 7 .nginx."),
+    ([seen_at(0), seen_at(100, cpu_s=0.3)], "nothing has moved for 100 s, no line of the log.*process 7 .python3 -m"),
+    (
+        [seen_at(0, EXITED, main=0, words=(), count=0), seen_at(3, EXITED, main=0, words=(), count=0)],
+        "the unit is active .exited. and has no process",
+    ),
+]
+
+
+def followed(looks: list[Look]) -> Decision:
+    decision = Decision("wait", Progress(IDLE, argv=OURS))
+    for look in looks:
+        assert decision.todo == "wait", decision.cause
+        decision = decide(decision.progress, look)
+    return decision
+
+
+@pytest.mark.parametrize("looks", GOES_ON)
+def test_a_start_that_may_succeed_is_waited_for(looks: list[Look]) -> None:
+    assert followed(looks).todo == "wait"
+
+
+@pytest.mark.parametrize(("looks", "cause"), ENDS_EARLY)
+def test_a_start_that_cannot_succeed_ends_early(looks: list[Look], cause: str) -> None:
+    decision = followed(looks)
+    assert decision.todo == "failed"
+    assert re.search(cause, decision.cause), decision.cause
+
+
+def test_a_server_that_answers_may_rest() -> None:
+    assert followed([seen_at(0), seen_at(500, health=200)]).todo == "ask"
+
+
+def test_waiting_says_what_is_waited_for_and_what_is_seen() -> None:
+    looks = [replace(seen_at(0, cpu_s=3), lines=(LOAD,)), seen_at(40, cpu_s=3.2)]
+    progress = followed(looks).progress
+    event = {"at_s": 40.0, **probe.waiting(progress, looks[-1])}
+    assert readiness.beat(event) == (
+        "load, 40 s (40 of 1000 s in all); process 7 (python3 -m sglang.launch_server) is in state unknown, "
+        f"3.2 s of CPU; nothing has moved for 40 s; last line of the log: {LOAD}"
+    )
 
 
 @pytest.mark.parametrize("looks", WAITING)

@@ -49,5 +49,5 @@ def test_the_heart_beats_while_a_command_is_silent(
         run(FakeHost(succeeds=True, waits=True))
     lines = [record.getMessage() for record in caplog.records]
     assert lines[0] == "[box] making ..."
-    assert "[box] making: 0 s" in lines
+    assert "[box] making, 0 s" in lines
     assert lines[-1].startswith("[box] making: done after ")

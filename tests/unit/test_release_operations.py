@@ -62,6 +62,7 @@ def todo(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], event: str) -
         (replace(GOOD, packages={"idna": "3.20", "cowsay": "6"}), False),
         (replace(GOOD, changed={"idna": ["idna-3.20.dist-info"]}), False),
         (replace(GOOD, config_changed=True), False),
+        (replace(GOOD, damaged={"lib/x.py": "emptied"}, damaged_count=1), False),
     ],
 )
 def test_a_venv_is_whole_or_built_anew(found: Venv, met: bool) -> None:
@@ -70,7 +71,8 @@ def test_a_venv_is_whole_or_built_anew(found: Venv, met: bool) -> None:
 
 def placed(monkeypatch: pytest.MonkeyPatch, is_whole: bool, beside: Venv) -> list[str]:
     monkeypatch.setattr(venv, "state", type("State", (), {"current_stage": StateStage.Execute})())
-    return [c.get_raw_value() for c in in_place._inner(wish=WISH, is_whole=lambda: is_whole, look=lambda: beside)]
+    found = in_place._inner(wish=WISH, is_whole=lambda: is_whole, present=lambda: Venv("absent"), look=lambda: beside)
+    return [c.get_raw_value() for c in found]
 
 
 def test_a_venv_gets_its_name_when_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +80,9 @@ def test_a_venv_gets_its_name_when_it_is_whole(monkeypatch: pytest.MonkeyPatch) 
     (refused,) = placed(monkeypatch, False, replace(GOOD, packages={}))
     assert refused.endswith("exit 1")
     (command,) = placed(monkeypatch, False, GOOD)
-    assert command == (
+    remembered, _, then = command.partition(" && ")
+    assert remembered.endswith("venv_state /venvs/v.new finished")
+    assert then == (
         "sync -f /venvs/v.new && rm -rf /venvs/.v.gpubox-old && "
         "{ test ! -e /venvs/v || mv -T /venvs/v /venvs/.v.gpubox-old ; } && mv -T /venvs/v.new /venvs/v"
     )

@@ -1,6 +1,7 @@
 """Switching releases on a box that is a folder, with a systemd that a test plays, and a run that is killed anywhere."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -30,6 +31,10 @@ class Systemd:
         self.root, self.loaded, self.running = root, "", ""
         self.calls: list[str] = []
         self.broken = ""
+        self.said: dict[str, str] = {}
+        """More properties of the unit."""
+        self.instead: list[str] = []
+        """What a drop-in has it start in place of the release's command line."""
 
     def __call__(self, command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         verb = command[1]
@@ -43,19 +48,23 @@ class Systemd:
         if verb == "start":
             self._run(self.loaded.split()[5])
         pid = "MainPID=100\nActiveState=active\n" if self.running else "MainPID=0\nActiveState=inactive\n"
-        return subprocess.CompletedProcess(command, 0, pid, "")
+        more = "".join(f"{name}={value}\n" for name, value in self.said.items())
+        return subprocess.CompletedProcess(command, 0, pid + more, "")
 
     def _run(self, release: str) -> None:
         self.running = release
         process = self.root / "proc/100"
         process.mkdir(parents=True, exist_ok=True)
         (process / "environ").write_bytes(f"A=b\0GPUBOX_RELEASE={release}\0".encode())
+        argv = json.loads((self.root / f"releases/{release}/argv.json").read_text()) if release else []
+        (process / "cmdline").write_bytes("".join(f"{word}\0" for word in self.instead or argv).encode())
 
 
 class Box:
     def __init__(self, root: Path, systemd: Systemd) -> None:
         self.root, self.systemd = root, systemd
         self.arguments = Arguments(UNIT, root=str(root), units=str(root / "units"), proc=str(root / "proc"))
+        self.arguments = replace(self.arguments, system=str(root / "system"))
         self.arguments = replace(self.arguments, venv_link=str(root / "ml-env"))
 
     def made(self, name: str) -> str:
@@ -217,6 +226,25 @@ def test_an_edited_unit_is_put_back_without_a_restart(box: Box) -> None:
     assert box.state()["unit"] == box.state()["current"]
 
 
+@pytest.mark.parametrize(
+    ("said", "calls"),
+    [
+        ({"LoadState": "loaded", "NeedDaemonReload": "no", "UnitFileState": "enabled"}, []),
+        ({"LoadState": "loaded", "NeedDaemonReload": "yes", "UnitFileState": "enabled"}, ["daemon-reload"]),
+        ({"LoadState": "not-found", "NeedDaemonReload": "no", "UnitFileState": ""}, ["daemon-reload", "enable"]),
+        ({"LoadState": "loaded", "NeedDaemonReload": "no", "UnitFileState": "disabled"}, ["enable"]),
+        ({}, ["daemon-reload", "enable"]),
+    ],
+)
+@pytest.mark.pain("P97")
+def test_systemd_reads_its_units_anew_only_where_one_changed(box: Box, said: dict[str, str], calls: list[str]) -> None:
+    box.serve("one")
+    box.systemd.calls.clear()
+    box.systemd.said = said
+    box.do(switch.switch, str(box.state()["current"]))
+    assert box.systemd.calls == calls
+
+
 def test_a_unit_of_others_is_kept_aside(box: Box) -> None:
     (box.root / "units" / UNIT).write_text("ExecStart=/opt/mine\n")
     box.serve("one")
@@ -225,7 +253,7 @@ def test_a_unit_of_others_is_kept_aside(box: Box) -> None:
 
 
 @pytest.mark.parametrize("unit", ["[Service]\nExecStart=/usr/bin/other\n", None])
-def test_drop_ins_of_others_go_aside_once_and_a_persons_own_stay(box: Box, unit: str | None) -> None:
+def test_drop_ins_go_aside_whenever_they_come(box: Box, unit: str | None) -> None:
     folder = box.root / f"units/{UNIT}.d"
     folder.mkdir()
     for name in ("10-model.conf", "20-port.conf"):
@@ -240,7 +268,93 @@ def test_drop_ins_of_others_go_aside_once_and_a_persons_own_stay(box: Box, unit:
     folder.mkdir()
     (folder / "memory.conf").write_text("[Service]\nMemoryMax=100G\n")
     box.serve("two")
-    assert (folder / "memory.conf").exists()
+    assert not folder.exists()
+    assert len(list((box.root / "kept").glob(f"{UNIT}.d.old-*/memory.conf"))) == 1
+
+
+ELSEWHERE = {
+    "set-property": f"etc/systemd/system.control/{UNIT}.d/50-MemoryMax.conf",
+    "set-property --runtime": f"run/systemd/system.control/{UNIT}.d/50-CPUQuota.conf",
+    "a unit of higher precedence": f"etc/systemd/system.control/{UNIT}",
+    "a transient unit": f"run/systemd/transient/{UNIT}",
+    "systemctl edit --runtime": f"run/systemd/system/{UNIT}.d/override.conf",
+    "by hand, in /usr/local": f"usr/local/lib/systemd/system/{UNIT}.d/x.conf",
+}
+
+
+@pytest.mark.parametrize("place", ELSEWHERE)
+def test_what_counts_more_than_the_unit_is_seen_wherever_it_lies(box: Box, place: str) -> None:
+    one = box.serve("one")
+    path = box.root / "system" / ELSEWHERE[place]
+    path.parent.mkdir(parents=True)
+    path.write_text("[Service]\nMemoryMax=1G\n")
+    assert box.state()["effective"]["aside"] == [{"path": str(path), "sets": ["MemoryMax"], "restart": False}]
+    box.systemd.calls.clear()
+    box.do(switch.switch, one)
+    assert box.systemd.calls == ["daemon-reload", "enable"]
+    assert not path.exists()
+    assert [p.name for p in (box.root / "kept").glob("*/*")] == [path.name]
+    assert box.state()["effective"]["aside"] == []
+
+
+def test_a_packages_drop_in_is_masked_and_stays(box: Box) -> None:
+    one = box.serve("one")
+    path = box.root / "system/usr/lib/systemd/system" / f"{UNIT}.d/vendor.conf"
+    path.parent.mkdir(parents=True)
+    path.write_text("[Service]\nNice=5\n")
+    box.do(switch.switch, one)
+    assert path.exists()
+    assert os.path.realpath(box.root / f"units/{UNIT}.d/vendor.conf") == os.devnull
+    assert box.state()["effective"]["aside"] == []
+
+
+def test_a_setting_that_the_process_was_started_with_costs_a_restart(box: Box) -> None:
+    one = box.serve("one")
+    folder = box.root / f"units/{UNIT}.d"
+    folder.mkdir()
+    (folder / "nice.conf").write_text("[Service]\nNice=5\n")
+    box.systemd.calls.clear()
+    box.do(switch.switch, one)
+    assert box.systemd.calls[:2] == ["stop", "daemon-reload"]
+    assert "start" in box.systemd.calls
+    assert box.systemd.running == one
+
+
+def test_a_process_that_only_carries_the_stamp_is_not_the_release(box: Box) -> None:
+    one = box.serve("one")
+    box.systemd.instead = ["/bin/sleep", "inf"]
+    box.systemd._run(one)
+    assert box.state()["runs"] is None
+    assert box.state()["effective"]["process"] == "its command line is /bin/sleep inf"
+    box.systemd.instead = []
+    box.do(switch.switch, one)
+    assert box.state()["runs"] == one
+
+
+def test_a_drop_in_for_all_services_that_goes_against_the_release_is_told_not_moved(box: Box) -> None:
+    one = box.serve("one")
+    folder = box.root / "system/etc/systemd/system/service.d"
+    for path, text in {
+        box.root / "units/service.d/user.conf": "[Service]\nUser=nobody\n",
+        box.root / "system/run/systemd/system/service.d/zzz-lxc-service.conf": "[Service]\nProcSubset=all\n",
+    }.items():
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    with pytest.raises(CommandError, match=r"user\.conf sets User for more services than this"):
+        box.do(switch.switch, one)
+    assert not folder.exists()
+    assert (box.root / "units/service.d/user.conf").exists()
+    assert [one["sets"] for one in box.state()["effective"]["shared"]] == [["User"]]
+
+
+def test_folders_that_others_may_write_are_closed(box: Box) -> None:
+    one = box.serve("one")
+    (box.root / "jit/venv-one").mkdir(parents=True)
+    (box.root / "jit/venv-one").chmod(0o777)
+    assert box.state()["loose"] == [str(box.root / "jit/venv-one")]
+    box.systemd.calls.clear()
+    box.do(switch.switch, one)
+    assert (box.state()["loose"], box.systemd.calls) == ([], ["daemon-reload", "enable"])
 
 
 @pytest.mark.parametrize(
@@ -350,7 +464,7 @@ def test_a_damaged_release_can_still_be_looked_at_and_put_back(box: Box, file: s
 
 SOURCES = {str(m.__file__): Path(str(m.__file__)).read_text().splitlines() for m in (switch, files, command)}
 EFFECT = re.compile(
-    r"rename|replace\(|write|unlink|symlink_to|rmtree|kill|mkdir|chmod|touch|sync|open\(|subprocess\.run"
+    r"rename|replace\(|write|unlink|symlink_to|rm(tree|dir)|move|kill|mkdir|chmod|touch|sync|open\(|subprocess\.run"
 )
 """Nothing can be half done between two of these."""
 

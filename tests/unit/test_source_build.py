@@ -10,7 +10,7 @@ from pyinfra.api import FileUploadCommand
 from pyinfra.api.command import FileDownloadCommand, FunctionCommand
 
 from gpubox.cuda import source_build
-from gpubox.facts.build import BuildFact, BuildState, cores, memory
+from gpubox.facts.build import BuildFact, BuildState
 from gpubox.facts.venv import Venv
 from gpubox.operations import build as operations
 from gpubox.settings.stack import SourceBuild
@@ -30,38 +30,15 @@ def test_max_jobs(usable: int, gib: int, jobs: int) -> None:
     assert source_build.max_jobs(usable, gib * GIB) == jobs
 
 
-@pytest.mark.parametrize(
-    ("limit", "used", "cached", "free_gib"),
-    [
-        ([], [], [], 100),
-        (["max"], ["5"], [], 100),
-        (["9223372036854771712"], ["5"], [], 100),
-        ([str(20 * GIB)], [str(8 * GIB)], [str(3 * GIB)], 15),
-        ([str(2 * GIB)], [str(8 * GIB)], [], 0),
-        ([str(500 * GIB)], ["0"], [], 100),
-    ],
-)
-@pytest.mark.pain("P29")
-def test_memory_is_the_containers(limit: list[str], used: list[str], cached: list[str], free_gib: int) -> None:
-    assert memory(limit, used, cached, [str(100 * GIB >> 10)]) == free_gib * GIB
-
-
-@pytest.mark.parametrize(
-    ("quota", "found"),
-    [([], 8), (["max 100000"], 8), (["-1 100000"], 8), (["350000 100000"], 3), (["50000 100000"], 1)],
-)
-def test_cores(quota: list[str], found: int) -> None:
-    assert cores(8, quota) == found
-
-
 def test_the_fact() -> None:
     state = BuildFact().process(
         printed(
-            cores="8",
+            cores="8\n8",
+            cpuset="0-7",
             quota="",
             limit=str(20 * GIB),
             used=str(4 * GIB),
-            cached="0",
+            stat=f"anon {3 * GIB}\nfile {900 * GIB}\nshmem {1 * GIB}",
             available=str(100 * GIB >> 10),
             nvcc="Cuda compilation tools, release 13.1, V13.1.115",
             torch="__version__ = '2.13.0'\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None",

@@ -44,6 +44,7 @@ MAKE = (
         (GOOD, []),
         (Venv("absent"), [MAKE]),
         (Venv("broken"), ["rm -rf /env", MAKE]),
+        (Venv("whole", "3.11.2", "CPython", damaged={"x.py": "emptied"}, damaged_count=1), ["rm -rf /env", MAKE]),
         (Venv("whole", "3.12.1", "CPython"), ["rm -rf /env", MAKE]),
         (Venv("whole", "3.1.1", "CPython"), ["rm -rf /env", MAKE]),
         (Venv("whole", "3.11.2", "PyPy"), ["rm -rf /env", MAKE]),

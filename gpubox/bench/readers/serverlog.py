@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpubox.bench.record import Server
-from gpubox.remote.bench import secrets
+from gpubox.remote.bench import recorded
 
 _OPENERS, _CLOSERS = "([{", ")]}"
 _START = re.compile(r"server_args=(?:ServerArgs\(|\{)")
@@ -27,7 +27,7 @@ def server(text: str) -> Server | None:
     if not starts:
         return None
     body, _ = _enclosed(text, starts[-1].end())
-    args = secrets.server_args(dict(_pairs(body)))
+    args = recorded.server_args(dict(_pairs(body)))
     if not args:
         return None
     pool = _POOL.search(text, starts[-1].end())

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gpubox.bench.record import Row, Server
-from gpubox.remote.bench import secrets
+from gpubox.remote.bench import recorded
 from gpubox.remote.bench.row import row_of
 from gpubox.support.data import validated
 
@@ -38,7 +38,7 @@ def server(text: str) -> Server:
         info = result.get("server_info")
         if isinstance(info, dict):
             model = info.get("served_model_name") or info.get("model_path")
-            args, version = secrets.server_args(info), info.get("version")
+            args, version = recorded.server_args(info), info.get("version")
             return Server(model=model, version=str(version) if version else None, server_args=args)
     return Server()
 

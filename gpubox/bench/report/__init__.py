@@ -14,6 +14,7 @@ from gpubox.bench.compare import Comparison, compare
 from gpubox.bench.differences import cards, differences, version
 from gpubox.bench.record import Record, Row
 from gpubox.bench.report import charts
+from gpubox.support import files
 from gpubox.support.errors import GpuboxError
 
 FEW = 8
@@ -47,14 +48,9 @@ def page(records: Sequence[Record]) -> str:
 
 
 def write(records: Sequence[Record], path: Path) -> None:
-    """Writes the page beside and renames it into place."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_text(page(records), encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise GpuboxError(f"cannot write {path}: {error.strerror}") from error
+    """Writes the page, whole or not at all."""
+    files.check_file(path)
+    files.write(path, page(records))
 
 
 def _about(record: Record) -> list[str]:

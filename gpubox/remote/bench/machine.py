@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote import command
+from gpubox.remote import cgroup, command
 from gpubox.remote.command import CommandError
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -17,12 +17,14 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 def describe() -> dict[str, Any]:
     """Facts of this machine and of the Python that runs this, which is the service's."""
+    cores, limit = cgroup.here()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "python": platform.python_version(),
         "kernel": platform.release(),
         "cpu": _cpu(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
+        "cores": cores,
+        "memory_mib": min(memory, limit or memory) // 2**20,
         "topology": _topology(),
         "packages": packages(),
     }

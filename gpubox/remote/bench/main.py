@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote import endpoint
+from gpubox.remote import endpoint, secrets
 from gpubox.remote.arguments import parse
-from gpubox.remote.bench import machine, probe, secrets
+from gpubox.remote.bench import machine, probe, recorded
 from gpubox.remote.bench.events import STOPPING, Events, Stop, check_interrupted, stop_on_signal
 from gpubox.remote.bench.nvml import Cards
 from gpubox.remote.bench.plan import Plan, Point, points, warm_up
@@ -89,7 +89,7 @@ def _sweep(plan: Plan, server: Server, events: Events) -> None:
     ready_s = wait_until_ready(plan, server)
     info = _server_info(plan)
     model, tokenizer = _model(plan), plan.tokenizer or str(info.get("tokenizer_path") or "")
-    described = {**_typed(info), **server.describe(), "server_args": secrets.server_args(info), "cap": _cap(info)}
+    described = {**_typed(info), **server.describe(), "server_args": recorded.server_args(info), "cap": _cap(info)}
     events.say("server", url=plan.url, model=model, version=info.get("version"), ready_s=ready_s, **described)
     random_weights = info.get("load_format") == probe.RANDOM_WEIGHTS
     events.say("probe", when="before", **probe.ask(plan, model, random_weights))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpubox.remote import files
+from gpubox.remote import endpoint, files
 from gpubox.remote.bench import probe
 from gpubox.remote.bench.events import STOPPING, check_interrupted
 from gpubox.remote.bench.nvml import Cards
@@ -36,6 +36,7 @@ def measure(
 ) -> dict[str, Any]:
     """The finished row, or a partial one that says why. Raises Stop when the sweep itself is to end."""
     raw, log = Path(plan.folder) / f"{point.name}.jsonl", Path(plan.folder) / f"{point.name}.log"
+    os.environ.update(endpoint.past_proxies(plan.url, os.environ))
     client = _start(_argv(plan, point, tokenizer, raw), log, plan.api_key)
     watch = _Watch(plan, point, server, log)
     try:

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from gpubox.remote import command, endpoint, orphans, proc
-from gpubox.remote.bench import secrets
+from gpubox.remote import command, endpoint, orphans, proc, secrets
+from gpubox.remote.bench import recorded
 from gpubox.remote.bench.events import Stop, check_interrupted
 from gpubox.remote.bench.plan import Plan
 from gpubox.remote.command import CommandError
@@ -87,7 +87,7 @@ class Child:
 
     def log(self) -> list[str]:
         """The end of server.log."""
-        return secrets.lines(self._log.read_text(errors="replace")[-8000:].splitlines()[-20:])
+        return recorded.log(self._log.read_text(errors="replace")[-8000:].splitlines()[-20:])
 
     def _end_rest(self) -> None:
         """Its schedulers outlive a launcher that was killed, and send SIGQUIT to whoever is their parent then."""
@@ -129,7 +129,7 @@ class Service:
         """The end of the unit's journal."""
         words = ["journalctl", "--unit", self._unit, "--lines=20", "--output=cat", "--no-pager"]
         try:
-            return secrets.lines(command.output(words).splitlines())
+            return recorded.log(command.output(words).splitlines())
         except CommandError as error:
             raise Stop("cannot tell", str(error)) from error
 
@@ -164,5 +164,5 @@ class Elsewhere:
 
 def _of_process(pid: int, started: list[str]) -> dict[str, Any]:
     process = proc.process(pid)
-    variables = secrets.environment(proc.variables(process))
+    variables = recorded.environment(proc.variables(process))
     return {"argv": secrets.argv(started or proc.words(process)), "environment": variables}

@@ -1,17 +1,14 @@
 """What clients meet: who may ask, how many at once, how fast."""
 
-import re
 from collections.abc import Iterator
 
+from gpubox.remote import secrets
 from gpubox.rules.context import Context
 from gpubox.rules.finding import Told
 from gpubox.rules.registry import rule
 from gpubox.rules.subjects.memory import graphs_off
 
 _LOOPBACK = {"", "127.0.0.1", "localhost", "::1"}
-_SECRET_FLAGS = ("api-key", "admin-api-key", "ssl-keyfile-password", "watermark-key")
-_SECRET_NAME = re.compile(r"(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY)$")
-_SECRET_VALUE = re.compile(r"\b(hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{20,}|ghp_[A-Za-z0-9]{20,})")
 _FEW = 256
 
 
@@ -45,10 +42,10 @@ def secret(c: Context) -> Iterator[Told]:
     """By name and by look; the value is never printed."""
     todo = "take it out; for the API key there is api_key_file of the box, for the hub hub.token_file"
     for name, value in c.profile.flags.items():
-        if value and (name in _SECRET_FLAGS or _SECRET_VALUE.search(str(value))):
+        if secrets.data(value, f"--{name}") != value:
             yield Told(f"--{name} holds a secret", "no secret in a profile", todo)
     for name, text in c.environment.items():
-        if text and (_SECRET_NAME.search(name) or _SECRET_VALUE.search(text)):
+        if secrets.is_secret(name, text):
             yield Told(f"environment variable {name} holds a secret", "no secret in a profile", todo)
 
 

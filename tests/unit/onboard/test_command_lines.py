@@ -87,6 +87,8 @@ def test_no_rule_stops_what_ran(case: dict[str, Any]) -> None:
     found = rules.check(box)
     wrong = [f"{one.rule}: {one.found}" for one in found if one.severity == "error"]
     assert wrong == []
+    assert box.profile.adopted is not None
+    assert rules.exit_code(found) == 0 or not box.profile.adopted.sglang  # sources of ones own were not seen before
     assert not {"history-profile", "expandable-segments", "tensor-parallel-cards"} & {one.rule for one in found}
     service_of(box)  # it can be written as a unit
 

@@ -109,6 +109,14 @@ def test_of_two_pythons_in_one_environment_the_one_that_runs(
     assert asked(process(conda / "bin/python3.11"), "python3", tmp_path, conda)[1] == "0.5.23"
 
 
+def test_of_two_releases_the_one_that_is_whole(made: Made) -> None:
+    site = made("venv", "0.5.9") / "lib/python3.11/site-packages"
+    (site / "sglang-0.5.23.dist-info").mkdir()
+    (site / "sglang-0.5.9.dist-info/METADATA").touch()
+    assert interpreter.version([site], "sglang") == "0.5.9"
+    assert interpreter.version([site], "torch") == ""
+
+
 def test_sources_are_named(made: Made, tmp_path: Path) -> None:
     site = made("venv", "0.5.23") / "lib/python3.11/site-packages"
     (tmp_path / "src/sglang").mkdir(parents=True)

@@ -47,6 +47,7 @@ def test_watch_takes_no_bad_answer_for_a_good_one(
     assert seen["answers"] == 0 < seen["failures"]
 
 
+@pytest.mark.pain("P95")
 def test_a_proxy_of_the_login_is_not_asked(
     asked: tuple[Server, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +79,8 @@ def test_cuinit_tells_how_each_try_ended(remote_python: str) -> None:
     [
         (["--api-key", "k1", "--api-key=k2"], "HF_TOKEN", {"api-key": "k2", "hub-token": "hf_x"}),
         (["--api-k", "k1"], "", {"api-key": "k1"}),
-        (["--api", "k1"], "", {}),
+        (["--ap", "k1"], "", {"api-key": "k1"}),
+        (["--a", "k1"], "", {}),
         (["--api-key"], "OTHER", {}),
     ],
 )
