@@ -22,14 +22,7 @@ from gpubox.operations.boot import kernel_command_line
 from gpubox.operations.card_limits import card_limits
 from gpubox.operations.create import create, way_in
 from gpubox.operations.files import owned_files
-from gpubox.operations.modules import (
-    NODES_SCRIPT,
-    before_restarts,
-    device_nodes,
-    nova_blacklisted,
-    persistence,
-    report,
-)
+from gpubox.operations.modules import NODES_SCRIPT, before_restarts, device_nodes, nova_blacklisted, persistence, report
 from gpubox.operations.passthrough import passthrough
 from gpubox.settings.host import Container
 from gpubox.support.owned_file import OwnedFile

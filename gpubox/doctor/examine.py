@@ -64,8 +64,12 @@ def _views(box: Box, looks: Looks | GpuboxError, above_name: str, hyper: Looks |
     """The cards as the machines that were reached see them."""
     found: list[View] = []
     for name, seen in ((box.name, looks), (above_name, hyper)):
-        if isinstance(seen, Looks):
+        if not isinstance(seen, Looks):
+            continue
+        try:
             found.append((name, probe.read_gpus(seen.answers)))
+        except GpuboxError:  # the checks of that machine say which answer cannot be read
+            continue
     return found
 
 

@@ -126,7 +126,8 @@ def _driver(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     for name, versions in state.libraries.items():
         if gpus.driver and versions != [gpus.driver]:
             wrong.append(f"{name} is {', '.join(versions)}, the kernel module {gpus.driver}")
-    cure = surroundings.cure_of_refusal(box, deploy) if surroundings.is_refused(gpus) else deploy
+    if surroundings.is_refused(gpus):
+        cure = surroundings.cure_of_refusal(box, deploy)
     return compared(box.name, "driver", wrong, f"{gpus.driver}, {len(gpus.cards)} cards", cure, "a driver that answers")
 
 

@@ -15,9 +15,9 @@ def pending(found: HypervisorHost, wish: HypervisorSettings) -> list[str]:
     held = {card.pci: card.driver for card in found.cards if card.driver not in {None, "nvidia", "vfio-pci"}}
     lines = [
         *bus.gone(found.slots),
-        *fabric.wrong(found.fabric, version),
         *(f"{line}; nothing is to be restarted into it" for line in kernel_log.recovery(found.kernel_log.events)),
         *(f"card {pci} is held by {holder}: {holders.cure(holder or '')}" for pci, holder in held.items()),
+        *fabric.wrong(found.fabric, version),
         secure_boot.warning(found.secure_boot, module),
         *(f"{line}; {bars.CURE}" for line in bars.odd(found.bars)),
         modules.closed_modules(found.driver_text, found.licence, found.cards),

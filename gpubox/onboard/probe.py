@@ -109,7 +109,7 @@ def _facts(found: Mapping[str, Answer]) -> BoxFacts:
 
 def read_gpus(found: Mapping[str, Answer]) -> Gpus:
     """The answers to questions.GPUS."""
-    return _gpus(found)
+    return read_answers("cards and driver", _gpus, found)
 
 
 def _hypervisor(found: Mapping[str, Answer]) -> Hypervisor:

@@ -115,10 +115,10 @@ _FOR_RULES = (
     "detect-virt",
     "dmi",
     "cpu-flag",
-    "proxies",
     "memory-free",
     "architecture",
     "kernel-log",
+    "proxies",
 )
 FACTS = {name: BOX[name] for name in _FOR_RULES}
 """What the rules judge by (gpubox.rules.facts.BoxFacts)."""

@@ -74,19 +74,6 @@ def persistence(look: Callable[[], HypervisorHost], at_risk: AtRisk = tuple) -> 
 
 
 @operation()
-def before_restarts(look: Callable[[], HypervisorHost]) -> Commands:
-    """Say, before any container is restarted, that another driver lies on disk than runs; changes nothing.
-
-    + look: gives the hypervisor's state
-    """
-    found = look()
-    if told := modules.other_on_disk(driver.module_version(found.driver_text), found.on_disk):
-        todo = "reboot at a time that suits, then run the deploy; and hold the driver's packages here (apt-mark hold)"
-        logger.warning(f"{host.print_prefix}{told}; {todo}")
-    yield from ()
-
-
-@operation()
 def nova_blacklisted(look: Callable[[], HypervisorHost]) -> Commands:
     """Keep nova_core, nova_drm and nouveau from the cards, where an installed kernel has nova_core; else nothing.
 
@@ -101,6 +88,19 @@ def nova_blacklisted(look: Callable[[], HypervisorHost]) -> Commands:
     yield from put(OwnedFile(holders.BLACKLIST_FILE, holders.blacklist_text(done=False)))
     yield StringCommand(*map(QuoteString, holders.REFRESH))
     yield from put(done)
+
+
+@operation()
+def before_restarts(look: Callable[[], HypervisorHost]) -> Commands:
+    """Say, before any container is restarted, that another driver lies on disk than runs; changes nothing.
+
+    + look: gives the hypervisor's state
+    """
+    found = look()
+    if told := modules.other_on_disk(driver.module_version(found.driver_text), found.on_disk):
+        todo = "reboot at a time that suits, then run the deploy; and hold the driver's packages here (apt-mark hold)"
+        logger.warning(f"{host.print_prefix}{told}; {todo}")
+    yield from ()
 
 
 @operation()

@@ -1,8 +1,4 @@
-"""Be the parent of what a server leaves behind, so that PID 1 is not.
-
-SGLang's schedulers send SIGQUIT to their parent when they fail. Once their launcher is gone that is PID 1: systemd ends
-of it, and a container with it.
-"""
+"""Be the parent of what a server leaves behind: its schedulers send SIGQUIT to their parent, and PID 1 ends of it."""
 
 from __future__ import annotations
 
@@ -14,12 +10,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt() -> bool:
-    """Become the parent of whatever loses its own below us, and take no harm of SIGQUIT.
-
-    False: this system cannot do it. A handler, not SIG_IGN: the server that is started next would inherit that.
-    """
+    """Become the parent of what loses its own below us, and take no harm of SIGQUIT. False: it cannot be done here."""
     try:
-        signal.signal(signal.SIGQUIT, lambda *_: None)
+        signal.signal(signal.SIGQUIT, lambda *_: None)  # not SIG_IGN: the server that is started next would inherit it
         return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
     except (OSError, AttributeError, ValueError):  # no prctl here, or not in the main thread
         return False

@@ -90,7 +90,7 @@ class Child:
         return recorded.log(self._log.read_text(errors="replace")[-8000:].splitlines()[-20:])
 
     def _end_rest(self) -> None:
-        """Its schedulers outlive a launcher that was killed, and send SIGQUIT to whoever is their parent then."""
+        """What outlives a launcher that was killed (gpubox.remote.orphans)."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

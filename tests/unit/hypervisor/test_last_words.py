@@ -19,10 +19,7 @@ from gpubox.hypervisor.kinds import Kind, Name
         ("x kernel: Memory cgroup out of memory: Killed process 4 (python3)", "want of memory"),
         ("lxc-start gpu01: start.c: lxc_spawn: 1734 Failed to spawn container", "its start failed"),
         (
-            (
-                "x systemd[1]: Caught <QUIT> from PID 1574.\nx systemd[1]: Caught <QUIT>, dumped core as pid 1580.\n"
-                "x systemd[1]: Exiting PID 1..."
-            ),
+            "x systemd[1]: Caught <QUIT>, dumped core as pid 1580.\nx systemd[1]: Exiting PID 1...",
             "SIGQUIT to PID 1",
         ),
         ("no-journal-is-kept-in-the-container", "mkdir -p /var/log/journal"),
