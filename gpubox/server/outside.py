@@ -100,10 +100,19 @@ def way_to(box: Box, inside: Callable[[str], str] | None) -> Way:
     address = host if host not in _WILDCARD else known.get("hostname", box.address)
     jump = known.get("proxyjump", "")
     if jump and jump != "none":
-        first, _, last = jump.rpartition(",")
-        options = ["-J", first] if first else []
-        return Way(address, port, ("ssh", "-o", "BatchMode=yes", *options, last), f"through {jump} (ProxyJump)")
+        return Way(address, port, _to_the_last(jump), f"through {jump} (ProxyJump)")
     return Way(address, port)
+
+
+def _to_the_last(jump: str) -> tuple[str, ...]:
+    """The words of ssh to the last machine of a ProxyJump, through those before it."""
+    before, _, last = jump.removeprefix("ssh://").rpartition(",")
+    user, _, place = last.removeprefix("ssh://").rpartition("@")
+    found = re.fullmatch(r"\[?([^\[\]]+?)\]?(?::(\d+))?", place) if place.count(":") < 2 or "[" in place else None
+    host, known_port = (found[1], found[2]) if found else (place, None)
+    words = ssh.command(host, {"ssh_user": user, "ssh_port": known_port})
+    at = words.index("--")
+    return (*words[:at], *(["-J", before] if before else []), *words[at:])
 
 
 def causes(error: Exception, way: Way) -> tuple[str, ...]:

@@ -192,7 +192,21 @@ def test_through_a_jump_host(server: Server, tmp_path: Path, monkeypatch: pytest
     ssh_that_knows(tmp_path, monkeypatch, "hostname 127.0.0.1\nproxyjump a@first,b@last")
     found = ask(at(server, ssh_hostname="alias"))
     assert (found.kind, found.said.partition(" ")[2]) == ("answers", "through a@first,b@last (ProxyJump)")
-    assert f"-J a@first -W 127.0.0.1:{server.server_address[1]} b@last" in (tmp_path / "said").read_text()
+    assert f"-J a@first -W 127.0.0.1:{server.server_address[1]} -- b@last" in (tmp_path / "said").read_text()
+
+
+@pytest.mark.parametrize(
+    ("jump", "words"),
+    [
+        ("last", ["--", "last"]),
+        ("a@b@last:2222", ["-p", "2222", "--", "a@b@last"]),
+        ("one,two,last", ["-J", "one,two", "--", "last"]),
+        ("[fe80::1]:22", ["-p", "22", "--", "fe80::1"]),
+        ("fe80::1", ["--", "fe80::1"]),
+    ],
+)
+def test_the_last_machine_of_a_jump(jump: str, words: list[str]) -> None:
+    assert list(outside._to_the_last(jump))[-len(words) :] == words
 
 
 def test_through_the_hypervisor_of_a_container(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
