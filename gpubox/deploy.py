@@ -1,7 +1,10 @@
-"""What deploy.py needs to know about the host that it runs for."""
+"""What deploy.py needs to know about the host that it runs for, and the shipped steps for a project's deploy.py."""
 
+import sys
 from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -12,6 +15,7 @@ from pyinfra.context import ctx_host, ctx_inventory
 from gpubox import rules
 from gpubox.hosts import Box, Hypervisor
 from gpubox.inventory import BOXES, HYPERVISORS, Inventory, InventoryError, build
+from gpubox.support import paths
 from gpubox.support.errors import GpuboxError
 
 P = ParamSpec("P")
@@ -34,6 +38,35 @@ def here() -> Box | Hypervisor:
     if found is None:
         raise GpuboxError(f"{name} is in neither group {BOXES} nor {HYPERVISORS} of the inventory")
     return found
+
+
+def run_steps() -> None:
+    """Every step of gpubox for the host that the deploy code runs for, in the order of the shipped deploy.py.
+
+    That file is the only place where the order stands; it is executed, not copied into projects, so that an upgrade of
+    gpubox is an upgrade of them all. Error: the project has a package named `tasks` of its own.
+    """
+    _import_steps(paths.root() / "tasks")
+    _load("gpubox_steps", paths.root() / "deploy.py", [])
+
+
+def _import_steps(folder: Path) -> None:
+    """Make the shipped steps importable as `tasks`, without making everything beside them importable too."""
+    there = sys.modules.get("tasks")
+    if there is None:
+        sys.modules["tasks"] = _load("tasks", folder / "__init__.py", [str(folder)])
+    elif list(there.__path__) != [str(folder)]:
+        where = ", ".join(there.__path__)
+        raise GpuboxError(f"tasks is imported from {where}", f"gpubox's own steps, {folder}", "rename your package")
+
+
+def _load(name: str, file: Path, folders: list[str]) -> ModuleType:
+    found = spec_from_file_location(name, file, submodule_search_locations=folders or None)
+    if found is None or found.loader is None:
+        raise GpuboxError(f"{file} cannot be imported", "a Python file", "install gpubox again")
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 def _inventory(source: PyinfraInventory) -> Inventory:

@@ -48,8 +48,21 @@ class Inventory:
 
 
 def default_path() -> Path:
-    """The inventory that is used where none is named: the practice machine's."""
-    return paths.root() / "inventory" / "lxc.py"
+    """The inventory that is used where none is named: the project's lxc.py, else the only one that it has.
+
+    Errors: it has none, or several.
+    """
+    folder = paths.project() / "inventory"
+    if (folder / "lxc.py").is_file():
+        return folder / "lxc.py"
+    found = sorted(path.name for path in folder.glob("*.py") if not path.name.startswith("_"))
+    if len(found) > 1:
+        todo = f"--inventory inventory/{found[0]}"
+        raise GpuboxError(f"{folder} holds several inventories: {', '.join(found)}", "the name of one", todo)
+    if not found:
+        todo = "gpubox onboard ADDRESS writes one" if folder.is_dir() else "cd into your project; gpubox init makes one"
+        raise GpuboxError(f"no inventory in {folder}", "an inventory of a project, or --inventory FILE", todo)
+    return folder / found[0]
 
 
 def load(path: Path | None = None) -> Inventory:
@@ -222,7 +235,7 @@ def _is_group(key: str, value: Any) -> bool:
 def _group_data(path: Path) -> dict[str, dict[str, Any]]:
     """Group -> data. pyinfra silently passes over YAML beside its .py files, so that is an error here."""
     values: dict[str, dict[str, Any]] = {}
-    for folder in dict.fromkeys((paths.root() / "group_data", path.resolve().parent / "group_data")):
+    for folder in dict.fromkeys((paths.project() / "group_data", path.resolve().parent / "group_data")):
         ignored = sorted(p.name for p in folder.glob("*") if p.suffix in {".yaml", ".yml", ".json"})
         if ignored:
             raise GpuboxError(f"{folder} holds {', '.join(ignored)}", "only .py files: pyinfra reads no others")

@@ -14,6 +14,7 @@ from gpubox.facts.once import read
 from gpubox.hosts import Box, Hypervisor
 from gpubox.hypervisor import limits
 from gpubox.hypervisor.cards import Wanted
+from gpubox.hypervisor.holders import BLACKLIST_FILE
 from gpubox.hypervisor.kinds import Kind
 from gpubox.hypervisor.modules import OPTIONS_FILE, options_text
 from gpubox.hypervisor.state import NODES_UNIT
@@ -21,7 +22,7 @@ from gpubox.operations.boot import kernel_command_line
 from gpubox.operations.card_limits import card_limits
 from gpubox.operations.create import create, way_in
 from gpubox.operations.files import owned_files
-from gpubox.operations.modules import NODES_SCRIPT, before_restarts, device_nodes, persistence, report
+from gpubox.operations.modules import NODES_SCRIPT, before_restarts, device_nodes, nova_blacklisted, persistence, report
 from gpubox.operations.passthrough import passthrough
 from gpubox.settings.host import Container
 from gpubox.support.owned_file import OwnedFile
@@ -38,11 +39,12 @@ def hypervisor(this: Hypervisor) -> None:
         OwnedFile(f"/etc/systemd/system/{NODES_UNIT}", render("hypervisor-nodes.service.j2", script=NODES_SCRIPT)),
     ]
     at_risk = partial(read, DockerAtRisk)
-    look = partial(read, HostState, paths=[*(file.path for file in files), *limits.FILES])
+    look = partial(read, HostState, paths=[*(file.path for file in files), *limits.FILES, BLACKLIST_FILE])
 
     owned_files(name="Module options, device nodes at boot", files=files, look=lambda: look().files)
     if any(box.settings.gpus for box in this.boxes):
         device_nodes(name="Device nodes", look=look, at_risk=at_risk)
+    nova_blacklisted(name="nova_core kept from the cards", look=look)
     persistence(name="Persistence daemon", look=look, at_risk=at_risk)
     card_limits(
         name="Power limits and clocks",

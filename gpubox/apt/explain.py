@@ -1,11 +1,17 @@
 """What apt and dpkg said when they refused, as found, needed, to do."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from typing_extensions import override
 
 from gpubox.apt.sources import bare
+from gpubox.support import known_texts
+from gpubox.support.data import Model
+from gpubox.support.known_texts import KnownText
 
 
 @dataclass(frozen=True)
@@ -29,94 +35,25 @@ class Failure:
     reason: str
 
 
-_NETWORK = (
-    "Could not resolve",
-    "Could not connect",
-    "Temporary failure resolving",
-    "Connection (?:failed|refused|timed out|reset|closed)",
-    "Error reading from server",
-    "Undetermined Error",
-    "Bad Gateway",
-    "Gateway Time-?out",
-    "Proxy",
-)
-_TABLE = (
-    (
-        r"(?:Could not get lock|Unable to (?:acquire the dpkg frontend )?lock|dpkg: error: .*lock was locked).*",
-        "the package database for us alone",
-        "wait for that process to end, or find out why it hangs; never delete the lock file",
-    ),
-    (
-        r"Conflicting values set for option .*",
-        "one entry for each source",
-        "keep one of the two files in /etc/apt/sources.list.d and disable the other",
-    ),
-    (
-        r"Malformed (?:entry|stanza|line).*",
-        "sources that apt can read",
-        "correct or remove that file",
-    ),
-    (
-        r".*(?:No space left on device|enough free space).*",
-        "room for the packages",
-        "`df -h / /var`, free some (`apt-get clean`), run again: what dpkg left half-way is completed then",
-    ),
-    (
-        r".*(?:Hash Sum mismatch|File has unexpected size|Mirror sync in progress|Hashes of expected file).*",
-        "files that are what the signed list says",
-        "a mirror or proxy gave an old or changed file: run again in some minutes, or choose another mirror",
-    ),
-    (
-        r".*(?:SHA1 is not considered secure|Policy rejected).*",
-        "a key that is bound with SHA-256 or better (Debian 13's apt refuses older ones)",
-        "take the keyring of this distribution's own repository (cuda.source), not that of an older one",
-    ),
-    (
-        r".*(?:EXPKEYSIG|KEYEXPIRED|EXPSIG).*",
-        "a signing key that is valid",
-        "the key of that source has expired: install its present keyring package",
-    ),
-    (
-        r".*NO_PUBKEY.*",
-        "the key that the source is signed with now",
-        "the key was changed or never installed: install the source's present keyring package (cuda.source.keyring)",
-    ),
-    (
-        r".*(?:is not valid yet|Release file for .* is expired).*",
-        "a list whose dates fit the clock",
-        "compare `date` on the box; if it is right, the mirror is stale",
-    ),
-    (
-        r"Held packages were changed.*",
-        "packages that nobody holds",
-        "`apt-mark showhold`, then `apt-mark unhold` what may move",
-    ),
-    (
-        r"Packages were downgraded.*",
-        "an exact version in the data, which allows it",
-        "name the version in cuda.exact, or remove the newer package",
-    ),
-    (
-        r".*(?:dpkg was interrupted|Unmet dependencies).*",
-        "a dpkg that is whole",
-        "run the deploy again: its step `apt` completes what was interrupted",
-    ),
-    (
-        r".*(?:has no installation candidate|Unable to locate package|Version '.*' for '.*' was not found).*",
-        "a source that carries it",
-        "`apt-cache policy PACKAGE` on the box: name, version, a pin of priority -1, or a source that is missing",
-    ),
-    (
-        f".*(?:{'|'.join(_NETWORK)}).*",
-        "a connection to the source",
-        "try `curl -I` of that URL on the box; see the proxy settings (`apt-config dump | grep -i proxy`); run again",
-    ),
-    (
-        r".*404 .*",
-        "a file that the source has",
-        "its path is wrong, or the source has moved on since its list was read: run again",
-    ),
-)
+class Message(KnownText):
+    """A text of apt, dpkg or DKMS."""
+
+    needed: str
+    """What apt would go on with."""
+    early: bool = False
+    """It counts before what the resolver says."""
+    url: bool = False
+    """The line alone may not say which source it is about."""
+
+
+class Table(Model):
+    """The whole file."""
+
+    messages: list[Message]
+    make_log: list[KnownText]
+
+
+NOT_KNOWN = "apt to end well"
 _RESOLVER = re.compile(r"^The following packages have unmet dependencies:\n(?:.*\n)*?(?=E: )E: .*$", re.M)
 _FAILED = re.compile(r"^[WE]: Failed to fetch (?P<url>\S+)\s+(?P<reason>.*)$", re.M)
 _REFUSED = re.compile(
@@ -124,23 +61,71 @@ _REFUSED = re.compile(
 )
 
 
+@cache
+def table() -> Table:
+    """The table of explain.yaml."""
+    return known_texts.load(Table, Path(__file__).with_suffix(".yaml"))
+
+
 def explain(output: str) -> Explanation:
-    """The first known reason in what apt or dpkg printed; an unknown one is its own last lines."""
+    """The first known reason in what apt or dpkg printed; an unknown one is its own last lines, and no guess."""
     errors = "\n".join(re.sub("^[WE]: ", "", line) for line in output.splitlines())
-    for pattern, needed, todo in _TABLE[:4]:
-        if found := re.search(pattern, errors, re.M):
-            return Explanation(found[0].strip(), needed, todo)
+    messages = table().messages
+    if early := _first([message for message in messages if message.early], errors, output):
+        return early
     if text := resolver(output):
         return Explanation(
             text,
             "packages that can be installed together",
             "see the holds and pins: `apt-mark showhold`, `apt-cache policy`",
         )
-    for pattern, needed, todo in _TABLE[4:]:
-        if found := re.search(pattern, errors, re.M):
-            return Explanation(found[0].strip(), needed, todo)
+    if found := _first([message for message in messages if not message.early], errors, output):
+        return found
     tail = "\n".join(errors.splitlines()[-5:])
-    return Explanation(tail, "apt to end well", "see its lines above")
+    return Explanation(tail, NOT_KNOWN, "gpubox does not know this text: see its lines above")
+
+
+def make_log(text: str) -> str:
+    """Why DKMS could not build a module, from its make.log: cause and cure; an unknown reason is its first error line.
+
+    Empty: the log names no error.
+    """
+    lines = text.splitlines()
+    for known in table().make_log:
+        if line := next((line for line in lines if known.expression.search(line)), None):
+            return f"{known.cause} ({line.strip()}): {known.cure}"
+    line = next((line for line in lines if re.search(r"\berror\b|\*\*\*", line, re.I)), "")
+    return f"gpubox does not know this reason: {line.strip()}" if line else ""
+
+
+def _first(messages: Sequence[Message], errors: str, output: str) -> Explanation | None:
+    for message in messages:
+        found = re.search(message.pattern, errors, re.M)
+        if found is None:
+            continue
+        text = found[0].strip()
+        address = _address(found, errors, output) if message.url and "://" not in text else ""
+        if address:
+            text = f"{text} ({address})"
+        kernel = re.search(r"(?:kernel:?|for:|autoinstall on|Missing) ([0-9][\w.+~-]*)", found[0])
+        log = re.search(r"/\S*make\.log", output)
+        names = {
+            "kernel": kernel[1] if kernel else "KERNEL",
+            "log": log[0] if log else "/var/lib/dkms/nvidia/VERSION/build/make.log",
+        }
+        cure = " ".join(message.cure.split())
+        return Explanation(text, message.needed, cure.format(**names) if "{" in cure else cure)
+    return None
+
+
+def _address(found: re.Match[str], errors: str, output: str) -> str:
+    """The source that a line is about: the one that the lines before it name last, else the first that failed."""
+    before = errors[: found.start()]
+    named = re.findall(r"^(?:Err|Ign):\d+ (\S+://\S+)", before, re.M)
+    if named:
+        return str(named[-1])
+    failed = failures(output)
+    return failed[0].url if failed else ""
 
 
 def resolver(output: str) -> str:

@@ -133,6 +133,9 @@ def _caveats(base: Record, other: Record, settings: Sequence[Difference], lines:
     changed = {(difference.kind, difference.name) for difference in settings}
     found += [f"other {word}: the ratio shows that too" for key, word in _MIXED.items() if key in changed]
     found += [f"{record.label}: no rows, only settings" for record in (base, other) if not record.rows]
+    if base.rows and other.rows and summary.is_warm(base) is not summary.is_warm(other):
+        each = "; ".join(f"{record.label}: {summary.warm_up_words(record)}" for record in (base, other))
+        found.append(f"warm-up ({each}): without it the first row of a shape is slow, above all to its first token")
     if not lines and base.rows and other.rows:
         found.append("no row with the same clients and tokens in both: only the best rows stand side by side")
     if any(line.prompts_differ for line in lines):

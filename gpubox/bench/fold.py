@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gpubox.bench.record import Machine, Probe, Record, Row, Server
+from gpubox.bench.record import Machine, Probe, Record, Row, Server, WarmUp
 from gpubox.support.data import validated
 
 Event = dict[str, Any]
@@ -22,6 +22,8 @@ def fold(record: Record, event: Event) -> Record:
             change = {"server": validated(Server, {**own, **value}, "server event")}
         case "probe":
             change = {"probes": [*record.probes, validated(Probe, value, "probe event")]}
+        case "warm_up":
+            change = {"warm_ups": [*(record.warm_ups or []), validated(WarmUp, value, "warm-up event")]}
         case "row":
             change = {"rows": [*record.rows, validated(Row, value, "row event")]}
         case "end":

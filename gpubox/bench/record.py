@@ -10,7 +10,8 @@ from gpubox.support import files
 from gpubox.support.data import Model, validated
 from gpubox.support.errors import GpuboxError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: `warm_ups`. Records of 1 are read as they are."""
 Verdict = Literal["complete", "failed", "interrupted", "cannot tell", "running"]
 Values = dict[str, Any]
 
@@ -60,6 +61,17 @@ class Row(Model):
     """`partial`: some requests did not finish; its figures are no result."""
     problem: str | None = None
     note: str | None = None
+
+
+class WarmUp(Model):
+    """Requests of one shape that were sent before a row of it counted. bench_serving sends one more before each row."""
+
+    concurrency: int
+    input_tokens: int
+    output_tokens: int
+    requests: int | None = None
+    """Finished."""
+    duration_s: float | None = None
 
 
 class Card(Model):
@@ -121,7 +133,7 @@ class Probe(Model):
 class Record(Model):
     """A run."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[1, 2] = 2
     id: str
     label: str
     """What people call it."""
@@ -141,6 +153,8 @@ class Record(Model):
     server: Server = Server()
     machine: Machine = Machine()
     probes: list[Probe] = Field(default_factory=list)
+    warm_ups: list[WarmUp] | None = None
+    """In the order they were run, before the first row; None: not recorded."""
     rows: list[Row] = Field(default_factory=list)
     raw: list[str] = Field(default_factory=list)
     """Raw files, relative to the record."""

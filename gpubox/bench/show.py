@@ -42,6 +42,9 @@ class Progress:
                 what = "warm-up" if event["warm_up"] else f"row {self._seen + 1}/{self._rows}"
                 doing = f"{self._name}: {what}, {event['concurrency']} clients"
                 self._bars.update(self._task, description=doing, completed=event["done"], total=event["of"])
+            case "warm_up":
+                took = f"{event['requests']} requests in {number(event['duration_s'])} s"
+                self._say(f"warm-up: {event['concurrency']} clients, {took}")
             case "row":
                 self._seen += 1
                 self._say(f"row {self._seen}/{self._rows}: {_row_line(event)}")
@@ -77,7 +80,12 @@ def table(record: Record) -> str:
     text = io.StringIO()
     console = Console(file=text, width=110)
     console.print(out)
-    for remark in [*_single(record), *summary.remarks(record), *(record.notes[:5])]:
+    for remark in [
+        *_single(record),
+        f"warm-up: {summary.warm_up_words(record)}",
+        *summary.remarks(record),
+        *(record.notes[:5]),
+    ]:
         console.print(f"- {remark}", highlight=False, markup=False)
     return text.getvalue()
 

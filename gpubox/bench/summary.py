@@ -118,9 +118,32 @@ def single_stream(record: Record) -> Point | None:
     return next((point for point in points(record) if point.concurrency == 1), None)
 
 
+def is_warm(record: Record) -> bool | None:
+    """Whether every shape was run before a row of it counted; None: not recorded."""
+    if record.warm_ups is None:
+        return None
+    warm = {(one.concurrency, one.input_tokens, one.output_tokens) for one in record.warm_ups if one.requests}
+    return all(point.key in warm for point in points(record))
+
+
+def warm_up_words(record: Record) -> str:
+    """`each of 3 shapes, 41 requests in 12 s`, or that it was not so."""
+    if record.warm_ups is None:
+        return "not recorded"
+    shapes = len(points(record))
+    requests = sum(one.requests or 0 for one in record.warm_ups)
+    seconds = sum(one.duration_s or 0 for one in record.warm_ups)
+    if not requests:
+        return "none"
+    which = f"each of {shapes} shapes" if is_warm(record) else f"not each of {shapes} shapes"
+    return f"{which}, {requests} requests in {seconds:.0f} s"
+
+
 def remarks(record: Record) -> list[str]:
     """What a reader should notice in this record alone."""
     found = []
+    late = {row.concurrency: row.note for row in record.rows if row.note}
+    found += [f"{'?' if clients is None else clients} clients: {note}" for clients, note in late.items()]
     rows = [row for row in record.rows if row.status == "complete"]
     busiest = max(rows, key=lambda row: row.output_tok_s or 0, default=None)
     share = power_share(record, busiest) if busiest else None

@@ -81,6 +81,7 @@ def blank(folder: Path, label: str, host: str | None = None, profile: str | None
         gpubox=_version(),
         catalogue=catalogue_digest(),
         verdict="running",
+        warm_ups=[],
         server=records.Server(profile=profile),
     )
 

@@ -15,7 +15,9 @@ DEFAULT_PROMPT = "hello"
 @click.command()
 @click.argument("host", shell_complete=hosts)
 @click.argument("prompt", required=False)
-@click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
+@click.option(
+    "--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py, or the only one."
+)
 @click.option("--max-tokens", default=128, show_default=True, help="Length of the answer at most, in tokens.")
 def command(host: str, prompt: str | None, path: Path | None, max_tokens: int) -> None:
     """Ask the model server of HOST and print its endpoint and answer.

@@ -55,7 +55,9 @@ def _numbers(_ctx: click.Context, _option: click.Parameter, value: str) -> list[
 @click.option("--tokenizer", help="Path or hub name, where the client cannot read the server's own.")
 @click.option("--label", help="What to call the run. Default: the host.")
 @click.option("--runs", type=OutputFolder(), default="runs", show_default=True)
-@click.option("--inventory", type=click.Path(dir_okay=False, path_type=Path), help="Default: inventory/lxc.py.")
+@click.option(
+    "--inventory", type=click.Path(dir_okay=False, path_type=Path), help="Default: inventory/lxc.py, or the only one."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the record.")
 def command(words: tuple[str, ...], label: str | None, runs: Path, as_json: bool, **given: Any) -> None:
     """Measure a server over rising numbers of clients and keep the record below runs/.

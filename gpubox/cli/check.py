@@ -8,7 +8,9 @@ import click
 
 
 @click.command()
-@click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
+@click.option(
+    "--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py, or the only one."
+)
 @click.option("--host", "host", help="Only this box.")
 @click.option("--json", "as_json", is_flag=True, help="A list of findings, host in every record.")
 def command(path: Path | None, host: str | None, as_json: bool) -> None:

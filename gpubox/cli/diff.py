@@ -14,7 +14,9 @@ from gpubox.remote import secrets
 @click.argument("host", shell_complete=hosts)
 @click.argument("one")
 @click.argument("other")
-@click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
+@click.option(
+    "--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py, or the only one."
+)
 def command(host: str, one: str, other: str, path: Path | None) -> None:
     """Show what differs on HOST between the releases ONE and OTHER.
 

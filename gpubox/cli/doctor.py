@@ -12,7 +12,9 @@ from gpubox.cli._complete import hosts
 @click.command()
 @click.argument("host", required=False, shell_complete=hosts)
 @click.option("--all", "everyone", is_flag=True, help="Every box of the inventory.")
-@click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
+@click.option(
+    "--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py, or the only one."
+)
 @click.option("--json", "as_json", is_flag=True, help='{"checks": [{host, id, status, found, needed, cure}]}')
 @click.option("--deep", is_flag=True, help="Also read every file that gpubox put there: seconds to minutes.")
 @click.option("--bundle", type=click.Path(path_type=Path), help="Write a redacted archive (.tar.gz).")

@@ -11,7 +11,7 @@ import click
 
 from gpubox.settings import lockfile, stack
 from gpubox.settings.stack import LOCAL_LOCK, Lock, Stack
-from gpubox.support import files
+from gpubox.support import files, paths
 from gpubox.support.errors import GpuboxError
 
 _PLATFORM = "x86_64-manylinux_2_34"
@@ -32,6 +32,7 @@ def command(names: tuple[str, ...], everything: bool, check: bool) -> None:
         raise GpuboxError("no stack was named", f"--all, or some of: {', '.join(stack.names())}")
     stacks = [stack.load(name, locked=False) for name in chosen]
     if not check:
+        _refuse_shipped(stacks)
         for path in (each.folder / lock.file for each in stacks for lock in each.locks):
             files.check_file(path)
         for each in stacks:
@@ -53,6 +54,18 @@ def problems(wish: Stack) -> list[str]:
         elif path.read_text().split("\n", 1)[0] != _stamp(wish, lock):
             found.append(f"{path} was made from other inputs")
     return [problem for problem in found if problem]
+
+
+def _refuse_shipped(stacks: list[Stack]) -> None:
+    """Locks are written beside their inputs; those of an installed gpubox are nobody's to change."""
+    shipped = [each for each in stacks if paths.is_installed() and paths.is_shipped(each.folder)]
+    if shipped:
+        first = shipped[0]
+        raise GpuboxError(
+            f"shipped with gpubox, not yours to lock: {', '.join(each.name for each in shipped)}",
+            "a stack of your own project",
+            f"cp -r {first.folder} stacks/NAME, then gpubox lock NAME; --check only looks",
+        )
 
 
 def _make(wish: Stack) -> None:
@@ -96,5 +109,5 @@ def _compile(wish: Stack, lock: Lock, result: Path) -> list[str]:
 def _uv() -> str:
     found = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
     if found is None:
-        raise GpuboxError("no uv beside this Python or in PATH", "uv as pinned in requirements-uv.txt", "make venv")
+        raise GpuboxError("no uv beside this Python or in PATH", "uv, which is installed with gpubox", "pip install uv")
     return found

@@ -59,12 +59,13 @@ def command(address: str, **given: Any) -> None:
     Exit codes: 0 done, 1 a finding stands against it or no profile fits, 2 the machine could not be looked at.
     """
     console = Console(stderr=given["as_json"], soft_wrap=False)
+    _need_project(given)
     _check_writable(given)
     looked = _look(address, given)
     name = looked.target.name
     if not given["as_json"]:
         card.show(name, looked.box, looked.above, looked.choice, console)
-    path = given["path"] or paths.root() / "inventory" / f"{name}.py"
+    path = given["path"] or paths.project() / "inventory" / f"{name}.py"
     there = inventory.read(path).boxes.get(name) if path.exists() else None
     adopted = _adopted(looked, given, there, console)
     found = findings(name, looked.box, looked.above)
@@ -89,6 +90,14 @@ def command(address: str, **given: Any) -> None:
     _end(found, profile, bool(wanted and not written), path, given, console)
 
 
+def _need_project(given: dict[str, Any]) -> None:
+    """Somewhere to write to. Error, before the machine is asked anything: not in a project, and no file named."""
+    folder = paths.project() / "inventory"
+    if not given["path"] and not given["dry"] and not folder.is_dir():
+        todo = "gpubox init FOLDER, then cd FOLDER; or --inventory FILE; --dry only looks"
+        raise GpuboxError(f"no folder {folder} to write the inventory to", "a project", todo)
+
+
 def _check_writable(given: dict[str, Any]) -> None:
     """Before the machine is asked: what this run may write can be written."""
     if given["path"] and not given["dry"]:
@@ -96,7 +105,7 @@ def _check_writable(given: dict[str, Any]) -> None:
     elif given["path"] and given["path"].is_dir():
         raise GpuboxError(f"--inventory {given['path']} is a folder", "the path of a file")
     if given["yes"] and not given["dry"]:
-        for folder in (paths.root() / "inventory", paths.root() / "profiles", secrets.folder()):
+        for folder in (paths.project() / "inventory", paths.profiles(), secrets.folder()):
             support_files.check_folder(folder)
 
 

@@ -10,6 +10,8 @@ from rich.table import Column, Table
 from gpubox.remote import secrets
 from gpubox.settings import profile
 from gpubox.settings.profile import Profile
+from gpubox.support import paths
+from gpubox.support.errors import GpuboxError
 
 
 @click.group()
@@ -22,15 +24,17 @@ def command() -> None:
 def list_(as_json: bool) -> None:
     """All profiles, one line each."""
     found = [profile.load(name) for name in profile.names()]
+    if not found:
+        where = " or ".join(str(folder) for folder in paths.profile_folders())
+        raise GpuboxError(f"no profiles below {where}", "one YAML file each", "install gpubox again")
     if as_json:
-        click.echo(
-            json.dumps([{"name": p.name, "summary": p.summary, "stack": p.stack, "status": p.status} for p in found])
-        )
+        click.echo(json.dumps([_summary(one) for one in found]))
         return
-    table = Table(Column("profile", no_wrap=True), "for", Column("stack", no_wrap=True), "summary", box=None)
+    stack = Column("stack", no_wrap=True)
+    table = Table(Column("profile", no_wrap=True), "whose", "for", stack, "summary", box=None)
     for one in found:
         mark = "" if one.status == "current" else f" ({one.status})"
-        table.add_row(one.name, one.purpose + mark, one.stack, escape(one.summary))
+        table.add_row(one.name, profile.origin(one.name), one.purpose + mark, one.stack, escape(one.summary))
     Console().print(table)
 
 
@@ -78,6 +82,16 @@ def diff(left: str, right: str, everything: bool, as_json: bool) -> None:
         table.add_row(key, *(escape("-" if value is None else value) for value in pair), style=style)
     Console(highlight=False).print(table)
     click.echo(f"{len(shown)} shown, {sum(a == b for a, b in rows.values())} equal")
+
+
+def _summary(one: Profile) -> dict[str, str]:
+    return {
+        "name": one.name,
+        "origin": profile.origin(one.name),
+        "summary": one.summary,
+        "stack": one.stack,
+        "status": one.status,
+    }
 
 
 def _rows(left: Profile, right: Profile) -> dict[str, tuple[str | None, str | None]]:

@@ -10,7 +10,9 @@ from gpubox.cli._complete import hosts
 
 @click.command()
 @click.argument("host", shell_complete=hosts)
-@click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
+@click.option(
+    "--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py, or the only one."
+)
 @click.option("--json", "as_json", is_flag=True, help="{host, current, previous, runs, releases: [...]}")
 def command(host: str, path: Path | None, as_json: bool) -> None:
     """List the releases on HOST. Nothing is changed."""

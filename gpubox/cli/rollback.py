@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("host", shell_complete=hosts)
 @click.argument("release", required=False)
-@click.option("--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py.")
+@click.option(
+    "--inventory", "path", type=click.Path(path_type=Path), help="Default: inventory/lxc.py, or the only one."
+)
 def command(host: str, release: str | None, path: Path | None) -> None:
     """Let HOST serve an earlier RELEASE, and wait until it answers; if it does not, what served before is put back.
 

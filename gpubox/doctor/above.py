@@ -5,7 +5,7 @@ from gpubox.doctor.check import Check, compared
 from gpubox.doctor.look import Looks
 from gpubox.facts.hypervisor import HypervisorState
 from gpubox.hosts import Box, Hypervisor
-from gpubox.hypervisor import modules, nodes
+from gpubox.hypervisor import last_words, modules, nodes
 from gpubox.onboard import probe
 
 
@@ -17,7 +17,11 @@ def check(above: Hypervisor, box: Box, looks: Looks, deploy: str) -> Check:
         cure = f"install or load the NVIDIA driver on {above.name}"
         return Check(box.name, "hypervisor", "fail", f"{above.name}: no driver is loaded", "one", cure)
     wrong = [f"{above.name}: {line}" for line in nodes.wrong(nodes.needed(state.proc_devices, minors), state.nodes)]
-    if state.state != "running":
+    if state.state == "stopped":
+        reason = last_words.why(state.last_words)
+        wrong.append(f"the container is stopped: {reason}" if reason else "the container is stopped")
+        deploy = f"{deploy} (it starts the container)"
+    elif state.state != "running":
         wrong.append(f"the container is {state.state}")
     wrong += [f"the container may not open {path}" for path in sorted(state.inside.denied) if "caps" not in path]
     wrong += [f"{above.name}: {line}" for line in surroundings.fabric_faults(looks, state.driver)]

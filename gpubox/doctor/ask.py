@@ -53,7 +53,7 @@ def performance(box: Box, looks: Looks, runs: Path | None = None) -> Check:
     if not times:
         return Check(box.name, "performance", "unknown", "not measured: the server gave no whole answer", "one", "")
     now_ms = 1000 * float(times[0])
-    found = last(box, runs or paths.root() / "runs")
+    found = last(box, runs or paths.project() / "runs")
     if found is None:
         cure = f"gpubox bench {box.name} makes one"
         text = f"{now_ms:.1f} ms between tokens; no record to compare with"

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from gpubox.doctor import above, ask, deep, judge, look
+from gpubox.doctor import above, ask, deep, hardware, judge, look
 from gpubox.doctor.check import Check
 from gpubox.doctor.look import Looks
 from gpubox.hosts import Box
 from gpubox.inventory import Inventory
+from gpubox.onboard import probe
+from gpubox.onboard.hardware import View
 from gpubox.server import outside
 from gpubox.support import ssh
 from gpubox.support.errors import GpuboxError
@@ -41,10 +43,12 @@ def _report(inventory: Inventory, box: Box, in_depth: bool) -> Report:
         looks, hyper = first.result(), beside.result() if beside else None
     if held is not None and hyper is not None:
         checks.append(_of(box, "hypervisor", hyper, lambda looks: above.check(held, box, looks, deploy)))
+    views = _views(box, looks, held.name if held else "", hyper)
     if isinstance(looks, GpuboxError):
-        return Report(box, [*checks, _unreached(box, looks)], [])
+        return Report(box, [*checks, *hardware.checks(box, views, held is not None), _unreached(box, looks)], [])
     checks.append(Check(box.name, "ssh", "pass", f"{box.address} answers"))
     checks += judge.checks(box, looks, deploy)
+    checks += hardware.checks(box, views, judge.in_container(looks))
     answered = _looked(lambda: look.endpoint(box))
     endpoint = _of(box, "endpoint", answered, lambda looks: ask.endpoint(box, looks))
     checks.append(endpoint)
@@ -53,7 +57,20 @@ def _report(inventory: Inventory, box: Box, in_depth: bool) -> Report:
     checks.append(_of(box, "performance", answered, lambda looks: ask.performance(box, looks)))
     checks += _deep(box, deploy) if in_depth else []
     log = [] if isinstance(answered, GpuboxError) else answered.answers["log"].text.splitlines()
-    return Report(box, checks, log)
+    return Report(box, hardware.without_restart(checks, views), log)
+
+
+def _views(box: Box, looks: Looks | GpuboxError, above_name: str, hyper: Looks | GpuboxError | None) -> list[View]:
+    """The cards as the machines that were reached see them."""
+    found: list[View] = []
+    for name, seen in ((box.name, looks), (above_name, hyper)):
+        if not isinstance(seen, Looks):
+            continue
+        try:
+            found.append((name, probe.read_gpus(seen.answers)))
+        except GpuboxError:  # the checks of that machine say which answer cannot be read
+            continue
+    return found
 
 
 def _deep(box: Box, deploy: str) -> list[Check]:

@@ -7,6 +7,7 @@ from gpubox.cuda import packages as names
 from gpubox.doctor import surroundings
 from gpubox.doctor.check import Check, Status, compared
 from gpubox.doctor.look import Looks
+from gpubox.driver import nvml
 from gpubox.facts.apt import AptFact
 from gpubox.facts.base import BaseFact
 from gpubox.facts.cuda import CudaFact
@@ -68,6 +69,11 @@ def checks(box: Box, looks: Looks, deploy: str) -> Iterator[Check]:
         yield told_or_not(box.name, name, lambda judge=judge: judge(box, looks, seen, deploy))  # type: ignore[misc]  # a default binds the loop's value
 
 
+def in_container(looks: Looks) -> bool:
+    """Whether the box is one: its kernel is another machine's."""
+    return probe.read_box(looks.answers).where.place == "lxc"
+
+
 def told_or_not(host: str, name: str, judge: Callable[[], Check]) -> Check:
     """The check, or that it could not be told and why."""
     try:
@@ -112,11 +118,16 @@ def _driver(box: Box, looks: Looks, seen: Seen, deploy: str) -> Check:
     state = looks.fact(DriverFact(), "libraries")
     wrong = [] if gpus.driver else ["no kernel module is loaded"]
     wrong += [f"/dev/nvidiactl: {gpus.answers}"] if gpus.answers else []
-    wrong += [f"nvidia-smi: {gpus.trouble}"] if gpus.trouble else []
+    cure = deploy
+    if gpus.trouble:
+        told = nvml.explain(gpus.trouble)
+        wrong.append(f"nvidia-smi: {told.found} ({told.cause})")
+        cure = f"{told.cure} (the deploy: {deploy})"
     for name, versions in state.libraries.items():
         if gpus.driver and versions != [gpus.driver]:
             wrong.append(f"{name} is {', '.join(versions)}, the kernel module {gpus.driver}")
-    cure = surroundings.cure_of_refusal(box, deploy) if surroundings.is_refused(gpus) else deploy
+    if surroundings.is_refused(gpus):
+        cure = surroundings.cure_of_refusal(box, deploy)
     return compared(box.name, "driver", wrong, f"{gpus.driver}, {len(gpus.cards)} cards", cure, "a driver that answers")
 
 

@@ -3,10 +3,9 @@ command."""
 
 from dataclasses import dataclass
 
-from pyinfra.api import FactBase
 from typing_extensions import override
 
-from gpubox.facts.answers import answers, script
+from gpubox.facts.answers import Fact, answers, script
 from gpubox.hypervisor import limits
 from gpubox.hypervisor.limits import LimitedCard
 
@@ -33,7 +32,7 @@ class LimitsState:
     """Files of others that set limits, too."""
 
 
-class LimitsFact(FactBase[LimitsState]):
+class LimitsFact(Fact[LimitsState]):
     """LimitsState of the host."""
 
     @override

@@ -1,13 +1,13 @@
 """Docker containers that a reload of systemd may take the cards from. One command, asked only
 before a reload."""
 
-from pyinfra.api import FactBase
 from typing_extensions import override
 
 from gpubox.driver import docker
+from gpubox.facts.answers import Fact
 
 
-class DockerAtRisk(FactBase[list[str]]):
+class DockerAtRisk(Fact[list[str]]):
     """Their names; empty: none, or no docker."""
 
     @staticmethod

@@ -6,7 +6,7 @@ import shlex
 from typing_extensions import override
 
 from gpubox.facts.answers import Answer, Fact, answers, script
-from gpubox.hypervisor import cards, nodes
+from gpubox.hypervisor import cards, last_words, nodes
 from gpubox.hypervisor.create import way_in_question
 from gpubox.hypervisor.kinds import ABSENT, Kind, Name
 from gpubox.hypervisor.state import Inside, PassthroughState, RunState
@@ -41,6 +41,7 @@ class HypervisorState(Fact[PassthroughState]):
             may_raise_limits=bool(
                 int(found["capabilities"].expect(0, what="/proc/self/status"), 16) >> _SYS_RESOURCE & 1
             ),
+            last_words=found["last-words"].text,
             pve_container=tuple(int(part) for part in re.findall(r"\d+", found["version"].text.partition("-")[0])),
         )
 
@@ -59,6 +60,7 @@ class WayIn(Fact[bool]):
 
 def _questions(kind: Kind) -> dict[str, str]:
     name, is_lxc = shlex.quote(kind.container), kind.name == "lxc"
+    state = f"{kind.state_question} | tr A-Z a-z"
     program = {"lxc": "/usr/bin/lxc-attach", "proxmox": "/usr/sbin/pct", "incus": "/usr/bin/incus"}[kind.name]
     return {
         "settled": kind.settled_question,
@@ -75,7 +77,9 @@ def _questions(kind: Kind) -> dict[str, str]:
         "unit": f"systemctl is-active --quiet lxc@{name}.service" if is_lxc else "exit 3",
         "capabilities": "sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status",
         "version": "dpkg-query -W -f '${Version}' pve-container" if kind.name == "proxmox" else "true",
-        "inside": f"case $({kind.state_question} | tr A-Z a-z) in *running) {shlex.join(kind.inside(_LOOK))};; esac",
+        # a container that runs has none; this costs nothing then
+        "last-words": f"case $({state}) in *running) ;; *) {last_words.question(kind)};; esac",
+        "inside": f"case $({state}) in *running) {shlex.join(kind.inside(_LOOK))};; esac",
     }
 
 

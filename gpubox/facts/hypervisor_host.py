@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from gpubox.driver import fabric
+from gpubox.driver import fabric, kernel_log
 from gpubox.facts import files
 from gpubox.facts.answers import Answer, Fact, answers, script
-from gpubox.hypervisor import boot, bus, cards, dkms, modules, nodes
+from gpubox.hypervisor import bars, boot, bus, cards, dkms, holders, modules, nodes, secure_boot
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.dkms import NextBoot
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
@@ -43,6 +43,11 @@ class HostState(Fact[HypervisorHost]):
             lspci=found["lspci"].text if found["lspci"].rc == 0 else None,
             aspm=found["aspm"].text,
             proxmox=found["proxmox"].yes("Proxmox"),
+            bars=bars.parse(found["bars"].text),
+            secure_boot=secure_boot.parse(found["secure-boot"].text),
+            kernel_log=kernel_log.parse(found["kernel-log"].rc, found["kernel-log"].text),
+            make_log=found["make-log"].text,
+            nova=bool(found["nova"].text.strip()),
             files=files.parse(found["files"].expect(0, what="files").splitlines()),
             fabric=fabric.parse(found["fabric"].text),
             unheld=found["unheld"].text,
@@ -109,4 +114,10 @@ _QUESTIONS = {
     "lspci": "lspci -vvv",
     "aspm": "cat /sys/module/pcie_aspm/parameters/policy",
     "proxmox": "[ -x /usr/sbin/pct ]",
+    "bars": bars.QUESTION,
+    "secure-boot": secure_boot.QUESTION,
+    "kernel-log": kernel_log.QUESTION,
+    "nova": holders.KNOWN_QUESTION,
+    # DKMS keeps the log of a build there only while the build has not ended well
+    "make-log": "for f in /var/lib/dkms/nvidia*/*/build/make.log; do [ ! -e $f ] || { echo $f; tail -n 400 $f; }; done",
 }

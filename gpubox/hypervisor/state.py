@@ -4,12 +4,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpubox.driver.fabric import Fabric
+from gpubox.driver.kernel_log import KernelLog
+from gpubox.hypervisor.bars import Bars
 from gpubox.hypervisor.boot import BootFiles
 from gpubox.hypervisor.bus import Slot
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.dkms import Kernel, NextBoot
 from gpubox.hypervisor.lxc_config import Cgroup
 from gpubox.hypervisor.nodes import Node
+from gpubox.hypervisor.secure_boot import SecureBoot
 from gpubox.support.owned_file import Entry
 
 NODES_UNIT = "gpubox-nvidia-nodes.service"
@@ -60,6 +63,8 @@ class PassthroughState:
     """Root here may raise a process' limits; not so on a hypervisor that is itself a container without that right."""
     pve_container: tuple[int, ...]
     """Version of Proxmox' package pve-container; empty: not Proxmox."""
+    last_words: str = ""
+    """Of a container that is down: the last lines of its first process and of the hypervisor about it."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,13 @@ class HypervisorHost:
     """Text of `lspci -vvv`; None: there is no lspci, or it fails."""
     aspm: str
     proxmox: bool
+    bars: list[Bars]
+    secure_boot: SecureBoot
+    kernel_log: KernelLog
+    make_log: str
+    """End of DKMS's newest log of building nvidia modules; empty: there is none, or it ended well."""
+    nova: bool
+    """An installed kernel has nova_core, which takes cards before NVIDIA's driver does."""
     files: dict[str, Entry]
     fabric: Fabric = field(default_factory=Fabric)
     """NVSwitches, and what sets them up."""

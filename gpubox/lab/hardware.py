@@ -48,6 +48,9 @@ class Hardware(BaseModel):
     links: Links
     p2p_read: str
     q_x: str = Field(default="", description="file with the recorded `nvidia-smi -q -x`")
+    broken: dict[int, str] = Field(
+        default_factory=dict, description="card -> what nvidia-smi says for each value of it"
+    )
 
 
 def names() -> list[str]:
@@ -61,7 +64,10 @@ def load(name: str) -> Hardware:
     if not path.is_file():
         raise GpuboxError(f"no hardware called {name!r}", f"one of: {', '.join(names())}", f"or describe it in {path}")
     try:
-        return Hardware.model_validate(yaml.safe_load(path.read_text()))
+        described = yaml.safe_load(path.read_text())
+        if like := described.pop("like", None):  # a whole machine with little of its own
+            described = {**load(like).model_dump(), **described}
+        return Hardware.model_validate(described)
     except (ValidationError, yaml.YAMLError) as error:
         raise GpuboxError(f"{path}: {error}") from None
 
@@ -165,6 +171,10 @@ def driver_text(driver: Driver) -> str:
 def live_state(name: str, hardware: Hardware, majors: dict[str, int]) -> dict[str, Any]:
     """What nvidia-smi replays: each card with the shared fields filled in."""
     cards = [hardware.card | card | {"minor": minor} for minor, card in enumerate(hardware.cards)]
+    for place, word in hardware.broken.items():
+        # the driver still knows where the card is, and nothing else of it
+        kept = ("pci.bus_id", "minor", "numa")
+        cards[place] = {name: value if name in kept else word for name, value in cards[place].items()}
     return {
         "name": name,
         "driver": hardware.driver.version,

@@ -30,6 +30,8 @@ def lines(box: Box, above: Hypervisor | None, choice: Choice) -> Iterator[tuple[
     if above is not None:
         yield "hypervisor", f"{above.hostname}, {above.kind or 'of no known kind'}, {above.os}, kernel {above.kernel}"
     yield "system", f"{box.os}, kernel {box.kernel}, Python {box.python or 'none'}"
+    if box.architecture != "x86_64":
+        yield "", f"architecture {box.architecture or 'not known'}: gpubox has no stack for it yet"
     yield "processors", f"{box.cores} cores, {max(box.sockets, 1)} socket(s), {box.cpu}"
     limit = f", limited to {_gib(box.memory_limit)}" if box.memory_limit else ""
     shm = _gib(box.shm) if box.shm is not None else "none"
@@ -67,6 +69,8 @@ def _gpu_lines(seen: Gpus, box: Box) -> Iterator[tuple[str, str]]:
             yield "on PCI", line
     for text, count in Counter(_card(card) for card in seen.cards).items():
         yield "cards", f"{count} x {text}"
+    for card in seen.broken:
+        yield "broken", f"{card.label}: {card.said}; all else of it is not known"
     if seen is not box.gpus:
         yield "", "as the hypervisor sees them: none in the container yet"
     nodes = Counter(card.numa for card in seen.cards if card.numa is not None)
@@ -76,11 +80,15 @@ def _gpu_lines(seen: Gpus, box: Box) -> Iterator[tuple[str, str]]:
 
 def _card(card: Card) -> str:
     power = f", {card.power_limit_w:.0f} W" if card.power_limit_w else ""
+    memory = "memory not known" if card.memory_mib is None else f"{card.memory_mib / 1024:.1f} GiB"
+    if card.shares_memory:
+        memory = "memory shared with the CPU, as /proc/meminfo says"
+    capability = card.compute_capability or "not known"
     link = ""
     if card.pcie_generation and card.pcie_width:
         now = f"{card.pcie_generation[1]} x{card.pcie_width[1]}"
         link = f", PCIe {card.pcie_generation[0]} x{card.pcie_width[0]} (now {now})"
-    return f"{card.name}, {card.memory_mib / 1024:.1f} GiB{power}, compute capability {card.compute_capability}{link}"
+    return f"{card.name or 'kind not known'}, {memory}{power}, compute capability {capability}{link}"
 
 
 def _links(seen: Gpus, choice: Choice, sockets: int) -> Iterator[tuple[str, str]]:

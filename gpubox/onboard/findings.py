@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpubox.hypervisor import nodes
+from gpubox.driver import nvml
+from gpubox.hypervisor import holders, nodes
+from gpubox.onboard import hardware
 from gpubox.onboard.several import described
 from gpubox.onboard.state import Box, Gpus, Hypervisor
 from gpubox.rules.finding import Finding, Severity
@@ -15,13 +17,15 @@ _SEEN = ("seen on the machine itself",)
 def findings(name: str, box: Box, above: Hypervisor | None) -> list[Finding]:
     """Worst first. `above`: the hypervisor that holds the box, where it was looked at."""
     found = [*_place(name, box, above), *_gpus(name, box, above), *_machine(name, box)]
+    views = [(name, box.gpus), *([(above.hostname, above.gpus)] if above else [])]
+    found += hardware.findings(name, views, container=box.where.place == "lxc")
     order: list[Severity] = ["error", "unknown", "warning", "info"]
     return sorted(found, key=lambda finding: order.index(finding.severity))
 
 
 def source(box: Box, above: Hypervisor | None) -> Gpus:
     """Whose view of the cards counts: the box's own, or before they were passed through, its hypervisor's."""
-    return above.gpus if above is not None and not box.gpus.cards else box.gpus
+    return above.gpus if above is not None and not box.gpus.cards and not box.gpus.broken else box.gpus
 
 
 def silent(box: Box, above: Hypervisor | None) -> str:
@@ -60,7 +64,8 @@ def _gpus(name: str, box: Box, above: Hypervisor | None) -> Iterator[Finding]:
             "box-stand-in", "info", name, "cards, driver and nvidia-smi here are stand-ins of the practice machine"
         )
     if not seen.cards:
-        yield _no_cards(name, seen)
+        if not seen.broken:
+            yield _no_cards(name, seen)
         return
     if above is not None and not box.gpus.cards:
         todo = "nothing: the first run of the deploy passes them through"
@@ -74,7 +79,7 @@ def _gpus(name: str, box: Box, above: Hypervisor | None) -> Iterator[Finding]:
             "a driver that answers",
             "in a container: its device rules; else dmesg | grep NVRM",
         )
-    kinds = {card.name for card in seen.cards}
+    kinds = {card.name for card in seen.cards if card.name}
     if len(kinds) > 1:
         yield _finding(
             "box-mixed-cards",
@@ -95,17 +100,16 @@ def _no_cards(name: str, seen: Gpus) -> Finding:
     if not seen.pci and seen.driver is None:
         return _finding("box-no-card", "error", name, "no NVIDIA card on the PCI bus, and no driver", "a card")
     if seen.driver is None:
-        shown = "; ".join(seen.pci)
-        return _finding("box-no-driver", "error", name, f"cards without a driver: {shown}", "the NVIDIA driver")
-    return _finding(
-        "box-nvidia-smi", "error", name, seen.trouble, "nvidia-smi that lists the cards", _cure(seen.trouble)
-    )
-
-
-def _cure(trouble: str) -> str:
-    if "mismatch" in trouble:
-        return "driver's programs and kernel module differ: make them one version; on a host, reboot after an upgrade"
-    return "the driver's own programs, of exactly the version in /proc/driver/nvidia/version"
+        shown, held = "; ".join(seen.pci), holders.foreign(seen.pci)
+        todo = holders.cure(held[0][1]) if held else ""
+        lead = f"cards held by {held[0][1]}" if held else "cards without a driver"
+        return _finding("box-no-driver", "error", name, f"{lead}: {shown}", "the NVIDIA driver", todo)
+    if seen.trouble == "nvidia-smi is not there":
+        todo = "the driver's own programs, of exactly the version in /proc/driver/nvidia/version"
+        return _finding("box-nvidia-smi", "error", name, seen.trouble, "nvidia-smi that lists the cards", todo)
+    told = nvml.explain(seen.trouble)
+    found = f"{told.found} ({told.cause})"
+    return _finding("box-nvidia-smi", "error", name, found, "nvidia-smi that lists the cards", told.cure)
 
 
 def _nodes(name: str, gpus: Gpus) -> Iterator[Finding]:
@@ -142,6 +146,9 @@ def _machine(name: str, box: Box) -> Iterator[Finding]:
     if len(box.gpus.cards) > 1 and (box.shm or 0) < _SHM_BYTES:
         found = f"shared memory (/dev/shm) of {(box.shm or 0) >> 20} MiB"
         yield _finding("box-shm", "warning", name, found, "at least 1 GiB: NCCL's transport without peer-to-peer")
+    if box.architecture and box.architecture != "x86_64":
+        found, todo = f"a processor of {box.architecture}", "no stack for it exists yet"
+        yield _finding("box-architecture", "error", name, found, "x86_64: stacks are locked for it alone", todo)
     if box.distribution and not box.distribution.startswith(("debian", "ubuntu")):
         found = f"{box.os} ({box.distribution})"
         yield _finding("box-distribution", "error", name, found, "Debian or Ubuntu: gpubox installs with apt")

@@ -6,13 +6,25 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from gpubox.driver import kernel_log
 from gpubox.facts.answers import Answer, answers, read_answers, script
-from gpubox.hypervisor import nodes
+from gpubox.hypervisor import bars, bus, nodes, secure_boot
 from gpubox.hypervisor.cards import pci
 from gpubox.nccl.place import Signs, judge
 from gpubox.nccl.topology import Matrix, parse
-from gpubox.onboard import questions
-from gpubox.onboard.state import Box, Card, Container, Disk, Gpus, Hypervisor, Server, Venv, card_facts
+from gpubox.onboard import questions, smi
+from gpubox.onboard.state import (
+    Box,
+    Container,
+    Disk,
+    Gpus,
+    Hypervisor,
+    Server,
+    Venv,
+    broken_facts,
+    card_facts,
+    recovery_facts,
+)
 from gpubox.remote import cgroup, secrets
 from gpubox.rules.facts import BoxFacts
 from gpubox.support import ssh
@@ -58,6 +70,8 @@ def _box(found: Mapping[str, Answer]) -> Box:
         cores=cgroup.cores(found["cores"].expect(0, what="nproc"), found["cpuset"].text, found["quota"].text),
         sockets=int(found["sockets"].text or "0"),
         memory=int(found["memory"].expect(0, what="/proc/meminfo")) * 1024,
+        memory_free=_kib(found["memory-free"]),
+        architecture=found["architecture"].text.strip(),
         memory_limit=cgroup.limit(found["memory-limit"].text),
         shm=next((disk.size for disk in _disks(found["shm"].text)), None),
         disks=_disks(found["disks"].text),
@@ -76,8 +90,13 @@ def _box(found: Mapping[str, Answer]) -> Box:
 
 def _facts(found: Mapping[str, Answer]) -> BoxFacts:
     names, text = found["os"].text.splitlines(), found["driver"].text
+    listed = smi.read(found["cards"], {}, found["pci"].text.splitlines())
+    log = kernel_log.parse(found["kernel-log"].rc, found["kernel-log"].text)
     return BoxFacts(
-        cards=card_facts(_cards(found["cards"], {})),
+        cards=card_facts(listed.cards, _kib(found["memory-free"])),
+        broken_cards=broken_facts(listed.broken),
+        recovery=recovery_facts(listed.cards, listed.broken, log),
+        architecture=found["architecture"].text.strip() or None,
         driver=_driver(text),
         module_on_disk=on_disk(found["module-on-disk"]),
         reboot_for=_reboot_for(found["reboot-required"]),
@@ -86,6 +105,11 @@ def _facts(found: Mapping[str, Answer]) -> BoxFacts:
         distribution=names[0].replace(".", "") if names else None,
         proxies=_variables(found["proxies"].text),
     )
+
+
+def read_gpus(found: Mapping[str, Answer]) -> Gpus:
+    """The answers to questions.GPUS."""
+    return read_answers("cards and driver", _gpus, found)
 
 
 def _hypervisor(found: Mapping[str, Answer]) -> Hypervisor:
@@ -114,12 +138,13 @@ def _signs(found: Mapping[str, Answer]) -> Signs:
 
 
 def _gpus(found: Mapping[str, Answer]) -> Gpus:
-    listed, text = found["cards"], found["driver"].text
+    text = found["driver"].text
     numa = {pci(address): int(node) for address, node in (line.split() for line in found["numa"].text.splitlines())}
-    cards = _cards(listed, numa)
+    listed = smi.read(found["cards"], numa, found["pci"].text.splitlines())
     return Gpus(
-        cards=cards,
-        trouble="" if cards else _trouble(listed),
+        cards=listed.cards,
+        broken=listed.broken,
+        trouble=listed.trouble,
         pci=found["pci"].text.splitlines(),
         driver=_driver(text),
         licence=_licence(found["licence"], text),
@@ -131,50 +156,30 @@ def _gpus(found: Mapping[str, Answer]) -> Gpus:
         p2p=_matrix(found["topo-p2p"]),
         nodes=nodes.parse(found["nodes"].text),
         proc_devices=found["devices"].text,
+        slots=_slots(found["bus"]),
+        bars=bars.parse(found["bars"].text),
+        secure_boot=secure_boot.parse(found["secure-boot"].text),
+        kernel_log=kernel_log.parse(found["kernel-log"].rc, found["kernel-log"].text),
+        boots=found["boots"].text if found["boots"].rc == 0 else "",
     )
 
 
-def _cards(listed: Answer, numa: Mapping[str, int]) -> list[Card]:
-    return [] if listed.rc else [_card(line, numa) for line in listed.text.splitlines() if line.count(",") >= 10]
+def _slots(answer: Answer) -> list[bus.Slot]:
+    """Empty where the bus cannot be read: a container without it is no fault."""
+    try:
+        return bus.parse(answer.text) if answer.rc == 0 else []
+    except (ValueError, CannotTellError):
+        return []
+
+
+def _kib(answer: Answer) -> int | None:
+    word = answer.text.strip()
+    return int(word) * 1024 if word.isdigit() else None
 
 
 def _driver(text: str) -> str | None:
     version = re.search(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", text, re.M)
     return version.group(1) if version else None
-
-
-def _card(line: str, numa: Mapping[str, int]) -> Card:
-    cells = [cell.strip() for cell in line.split(",")]
-    index, uuid, name, capability, memory, power, address = cells[:7]
-    generation, width = _pair(cells[7], cells[8]), _pair(cells[9], cells[10])
-    node = numa.get(pci(address), -1)
-    return Card(
-        index=int(index),
-        uuid=uuid,
-        name=name,
-        compute_capability=capability,
-        memory_mib=int(float(memory)) if _number(memory) else 0,
-        power_limit_w=float(power) if _number(power) else None,
-        pci=pci(address),
-        pcie_generation=generation,
-        pcie_width=width,
-        numa=node if node >= 0 else None,
-    )
-
-
-def _pair(highest: str, current: str) -> tuple[int, int] | None:
-    return (int(highest), int(current)) if highest.isdigit() and current.isdigit() else None
-
-
-def _number(text: str) -> bool:
-    return bool(re.fullmatch(r"\d+(\.\d+)?", text))
-
-
-def _trouble(listed: Answer) -> str:
-    if listed.rc == 127:
-        return "nvidia-smi is not there"
-    said = " ".join(listed.text.split())
-    return said or f"nvidia-smi ended with {listed.rc}"
 
 
 def _licence(told: Answer, version_text: str) -> str | None:

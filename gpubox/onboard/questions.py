@@ -1,13 +1,14 @@
 """The questions of the look, as shell text that changes nothing; gpubox.onboard.probe reads the answers."""
 
+from gpubox.driver import kernel_log
 from gpubox.facts import apt
-from gpubox.hypervisor import cards, modules, nodes
+from gpubox.hypervisor import bars, boots, bus, cards, modules, nodes, secure_boot
 from gpubox.remote import cgroup
 from gpubox.support import payload
 
 CARD_FIELDS = (
     "index,uuid,name,compute_cap,memory.total,power.limit,pci.bus_id,"
-    "pcie.link.gen.max,pcie.link.gen.current,pcie.link.width.max,pcie.link.width.current"
+    "pcie.link.gen.max,pcie.link.gen.current,pcie.link.width.max,pcie.link.width.current,temperature.gpu"
 )
 GPUS = {
     "cards": f"nvidia-smi --query-gpu={CARD_FIELDS} --format=csv,noheader,nounits",
@@ -24,6 +25,11 @@ GPUS = {
 echo "${d##*/} $(cat "$d/numa_node")";; esac; done""",
     "devices": "cat /proc/devices",
     "nodes": nodes.LIST,
+    "bus": bus.LIST,
+    "bars": bars.QUESTION,
+    "secure-boot": secure_boot.QUESTION,
+    "kernel-log": kernel_log.QUESTION,
+    "boots": boots.QUESTION,
 }
 """About driver and cards: asked of a box and of its hypervisor alike."""
 
@@ -52,6 +58,8 @@ BOX = {
     "quota": cgroup.QUOTA_TEXT,
     "sockets": "sed -n 's/^physical id[^:]*: //p' /proc/cpuinfo | sort -u | wc -l",
     "memory": "sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo",
+    "memory-free": "sed -n 's/^MemAvailable: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo",
+    "architecture": "uname -m",
     "memory-limit": cgroup.first(cgroup.LIMIT),
     "shm": "df -PB1 /dev/shm",
     "disks": "df -PB1 -x tmpfs -x devtmpfs -x squashfs -x efivarfs",
@@ -96,6 +104,7 @@ printf '%s\\t%s\\t%s\\n' "$n" "$n" "$(/usr/bin/lxc-info -n "$n" -iH | tr '\\n' '
 
 _FOR_RULES = (
     "cards",
+    "pci",
     "driver",
     "licence",
     "module-on-disk",
@@ -106,6 +115,9 @@ _FOR_RULES = (
     "detect-virt",
     "dmi",
     "cpu-flag",
+    "memory-free",
+    "architecture",
+    "kernel-log",
     "proxies",
 )
 FACTS = {name: BOX[name] for name in _FOR_RULES}

@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpubox.driver.kernel_log import KernelLog
+from gpubox.driver.kernel_log import recovery as recovery_asked
+from gpubox.hypervisor.bars import Bars
+from gpubox.hypervisor.bus import Slot
 from gpubox.hypervisor.nodes import Node
+from gpubox.hypervisor.secure_boot import SecureBoot
 from gpubox.nccl.place import Judgement
 from gpubox.nccl.topology import Matrix
 from gpubox.rules.facts import BoxFacts, CardFact
@@ -17,8 +22,10 @@ class Card:
     index: int
     uuid: str
     name: str
-    compute_capability: str
-    memory_mib: int
+    """Empty: nvidia-smi does not tell it."""
+    compute_capability: str | None
+    memory_mib: int | None
+    """Of its own; None: not known, or it has none of its own (`shares_memory`)."""
     power_limit_w: float | None
     pci: str
     """As 0000:c1:00.0."""
@@ -27,6 +34,29 @@ class Card:
     pcie_width: tuple[int, int] | None
     """Highest and current number of lanes."""
     numa: int | None
+    shares_memory: bool = False
+    """It uses the processor's memory (GB10 and its like)."""
+    temperature_c: float | None = None
+    unknown: tuple[str, ...] = ()
+    """Values that nvidia-smi gives with a word that gpubox does not know, as `power.limit [Word]`."""
+
+
+@dataclass(frozen=True)
+class BrokenCard:
+    """A card that the driver lists and that does not answer. Nothing else is known of it."""
+
+    index: int | None
+    """Its place in nvidia-smi's list; None: it is not in it."""
+    pci: str
+    """Empty: not known."""
+    said: str
+    """What nvidia-smi says of it."""
+
+    @property
+    def label(self) -> str:
+        """For people: `card 2 (0000:41:00.0)`."""
+        number = "" if self.index is None else f" {self.index}"
+        return f"card{number}" + (f" ({self.pci})" if self.pci else "")
 
 
 @dataclass(frozen=True)
@@ -34,6 +64,7 @@ class Gpus:
     """Driver and cards as one machine sees them."""
 
     cards: list[Card]
+    """Those that answer."""
     trouble: str
     """Why nvidia-smi lists no cards, in its own words; empty: it did."""
     pci: list[str]
@@ -54,11 +85,16 @@ class Gpus:
     p2p: Matrix | None
     nodes: dict[str, Node]
     proc_devices: str
-
-    @property
-    def facts(self) -> list[CardFact] | None:
-        """The cards for the rules; None: not known."""
-        return card_facts(self.cards)
+    broken: list[BrokenCard] = field(default_factory=list)
+    """Those that the driver lists and that do not answer."""
+    slots: list[Slot] = field(default_factory=list)
+    """The cards as the PCI bus shows them; empty: it cannot be read here."""
+    bars: list[Bars] = field(default_factory=list)
+    """The memory windows that the firmware gave the cards; empty: they cannot be read here."""
+    secure_boot: SecureBoot = field(default_factory=SecureBoot)
+    kernel_log: KernelLog = field(default_factory=KernelLog)
+    boots: str = ""
+    """What gpubox.hypervisor.boots reads: how the last boots ended."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +181,10 @@ class Box:
     sockets: int
     memory: int
     """Bytes that the kernel shows."""
+    memory_free: int | None
+    """Bytes that programs can still get; None: an old kernel does not say."""
+    architecture: str
+    """As `uname -m` prints it."""
     memory_limit: int | None
     """Bytes that the control group allows; None: no limit."""
     shm: int | None
@@ -177,7 +217,10 @@ class Box:
         """For the rules. `gpus`: those of the hypervisor, where the container has none yet."""
         seen = gpus or self.gpus
         return BoxFacts(
-            cards=seen.facts,
+            cards=card_facts(seen.cards, self.memory_free),
+            broken_cards=broken_facts(seen.broken),
+            architecture=self.architecture or None,
+            recovery=recovery_facts(seen.cards, seen.broken, seen.kernel_log),
             driver=seen.driver,
             module_on_disk=seen.on_disk,
             reboot_for=seen.reboot_for,
@@ -211,18 +254,38 @@ class Hypervisor:
     containers: list[Container] = field(default_factory=list)
 
 
-def card_facts(cards: list[Card]) -> list[CardFact] | None:
-    """Cards for the rules; None, not known, where none is listed."""
+def card_facts(cards: list[Card], memory_free: int | None = None) -> list[CardFact] | None:
+    """Cards for the rules; None, not known, where none is listed.
+
+    + memory_free: bytes that the machine can still give, which is what a card without memory of its own has
+    """
     if not cards:
         return None
+    shared = None if memory_free is None else memory_free >> 20
     return [
         CardFact(
             name=card.name,
             compute_capability=card.compute_capability,
-            memory_mib=card.memory_mib,
+            memory_mib=shared if card.shares_memory else card.memory_mib,
             power_limit_w=card.power_limit_w,
             uuid=card.uuid,
             pci=card.pci,
         )
         for card in cards
     ]
+
+
+def broken_facts(broken: list[BrokenCard]) -> list[str]:
+    """Broken cards for the rules, as text."""
+    return [f"{card.label}: {card.said}" for card in broken]
+
+
+def recovery_facts(cards: list[Card], broken: list[BrokenCard], log: KernelLog) -> list[str] | None:
+    """What the kernel log asks for before these cards are used again; None: it cannot be read here."""
+    if not log.readable:
+        return None
+    answering = {card.pci for card in cards if card.pci}
+    ours = answering | {card.pci for card in broken if card.pci}
+    # a container may read the log of a machine whose other cards are not its own
+    all_known = bool(ours) and all(card.pci for card in cards) and all(card.pci for card in broken)
+    return recovery_asked(log.events, ours if all_known else None, answering)

@@ -16,15 +16,18 @@ from gpubox.rules.finding import Finding
 
 
 @operation()
-def judged(box: Box, look: Callable[[], BoxFacts]) -> Commands:
+def judged(box: Box, look: Callable[[], BoxFacts], above: Callable[[], list[str] | None] | None = None) -> Commands:
     """
     Judge the box's settings again, with facts from the box; what was told without them is not told twice.
 
     + box: with its settings
     + look: gives its BoxFacts
+    + above: gives what the kernel log of its hypervisor asks for, asked where the box cannot read that log itself
     """
-    known = rules.check(box)
-    found = [finding for finding in rules.check(box, look()) if finding not in known]
+    known, facts = rules.check(box), look()
+    if facts.recovery is None and above is not None and box.stack.device == "cuda":
+        facts = facts.model_copy(update={"recovery": above()})
+    found = [finding for finding in rules.check(box, facts) if finding not in known]
     if told := text(found):
         logger.info(f"{host.print_prefix}{told}")
     if errors := rules.errors(found):

@@ -8,13 +8,15 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.context import host
 
 from gpubox.driver import packages as driver
-from gpubox.hypervisor import modules, nodes
+from gpubox.hypervisor import holders, modules, nodes
 from gpubox.hypervisor.pending import advice, pending
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost
 from gpubox.operations import Commands, operation
+from gpubox.operations.files import put
 from gpubox.operations.reload import AtRisk, warn
 from gpubox.settings.host import HypervisorSettings
 from gpubox.support.errors import GpuboxError
+from gpubox.support.owned_file import OwnedFile
 
 NODES_SCRIPT = "/usr/local/sbin/gpubox-nvidia-nodes"
 
@@ -69,6 +71,23 @@ def persistence(look: Callable[[], HypervisorHost], at_risk: AtRisk = tuple) -> 
         yield StringCommand("systemctl", "enable", "--now", PERSISTENCE_UNIT)
     elif unit.active != "active":
         yield StringCommand("systemctl", "start", PERSISTENCE_UNIT)
+
+
+@operation()
+def nova_blacklisted(look: Callable[[], HypervisorHost]) -> Commands:
+    """Keep nova_core, nova_drm and nouveau from the cards, where an installed kernel has nova_core; else nothing.
+
+    A blacklisted nouveau alone does not help there (beclab/Olares#3963).
+
+    + look: gives the hypervisor's state, with the file of the blacklist among its files
+    """
+    found = look()
+    done = OwnedFile(holders.BLACKLIST_FILE, holders.blacklist_text(done=True))
+    if not found.nova or done.is_at(found.files[holders.BLACKLIST_FILE]):
+        return
+    yield from put(OwnedFile(holders.BLACKLIST_FILE, holders.blacklist_text(done=False)))
+    yield StringCommand(*map(QuoteString, holders.REFRESH))
+    yield from put(done)
 
 
 @operation()

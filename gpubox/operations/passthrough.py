@@ -12,7 +12,7 @@ from pyinfra.api.host import Host
 from pyinfra.api.state import State
 from pyinfra.context import ctx_state, host
 
-from gpubox.hypervisor import incus, nodes, proxmox_config
+from gpubox.hypervisor import incus, last_words, nodes, proxmox_config
 from gpubox.hypervisor.cards import Card, Wanted, choose, refuse_shared
 from gpubox.hypervisor.kinds import STOP_SECONDS, Kind
 from gpubox.hypervisor.passthrough import Gift, faults, gift, new_text, remarks
@@ -59,7 +59,9 @@ def passthrough(
         _say(remark)
     yield from commands
     if found.state == "stopped":
-        _say(f"container {container} is down: starting it; a box that this run could not connect to needs another run")
+        reason = last_words.why(found.last_words)
+        told = f" ({reason})" if reason else ""
+        _say(f"container {container} is down{told}: starting it; a box that this run could not reach needs another run")
         yield _words(box.locked(box.start()))
     else:
         after = look() if commands else found

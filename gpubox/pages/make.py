@@ -12,13 +12,15 @@ from pydantic_core import PydanticUndefined
 from gpubox.catalog import release
 from gpubox.catalog.release import Flag, Release
 from gpubox.pages import known_issues as pains
+from gpubox.pages import texts
 from gpubox.rules.facts import BoxFacts
 from gpubox.rules.registry import Rule, rules
 from gpubox.server import verdict_page
 from gpubox.settings import host as settings
 from gpubox.settings import profile, stack
 
-_MADE = "<!-- Made by `gpubox docs`; do not edit. -->\n"
+MADE = "<!-- Made by `gpubox docs`; do not edit. -->\n"
+"""The first line of every page that is made."""
 _TREES: list[tuple[str, type[BaseModel]]] = [
     ("A GPU box (`gpu_boxes` in the inventory, `group_data/gpu_boxes.py`)", settings.BoxSettings),
     ("A hypervisor (`hypervisors` in the inventory, `group_data/hypervisors.py`)", settings.HypervisorSettings),
@@ -31,14 +33,15 @@ _TREES: list[tuple[str, type[BaseModel]]] = [
 def all_pages() -> dict[str, str]:
     """Path below docs/ -> text."""
     flags = {f"flags/{version}.md": _flags(release.load(version)) for version in release.versions()}
-    problems = "\n".join([_MADE, *pains.lines(), ""])
+    problems = "\n".join([MADE, *pains.lines(), ""])
     made = {"rules.md": _rules(), "settings.md": _settings(), "pains.md": problems, "flags/README.md": _releases()}
-    made["log.md"] = "\n".join([_MADE, *verdict_page.lines(), ""])
+    made["log.md"] = "\n".join([MADE, *verdict_page.lines(), ""])
+    made["texts.md"] = "\n".join([MADE, *texts.lines(), ""])
     return {**made, **flags}
 
 
 def _rules() -> str:
-    lines = [_MADE, "# Rules", "", *_RULES_INTRO]
+    lines = [MADE, "# Rules", "", *_RULES_INTRO]
     subject = ""
     for rule in rules().values():
         if rule.subject != subject:
@@ -71,7 +74,7 @@ def _rule(rule: Rule) -> list[str]:
 
 def _settings() -> str:
     lines = [
-        _MADE,
+        MADE,
         "# Settings",
         "",
         "Everything that data may say. An unknown key, a wrong type or a missing value is an error that names it.",
@@ -148,7 +151,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 
 def _releases() -> str:
     lines = [
-        _MADE,
+        MADE,
         "# Flags of SGLang, by release",
         "",
         "Read from the real wheels by `gpubox catalog extract`, without running them.",
@@ -174,7 +177,7 @@ def _flags(found: Release) -> str:
     index = known.index(found.sglang)
     before = release.load(known[index - 1]) if index else None
     new, gone = _moved(before, found)
-    lines = [_MADE, f"# Flags of SGLang {found.sglang}", ""]
+    lines = [MADE, f"# Flags of SGLang {found.sglang}", ""]
     lines += [f"From `{found.wheel}` (SHA-256 `{found.sha256}`).", ""]
     if before is not None:
         lines += [f"Since {before.sglang}: new {_code(new)}; gone {_code(gone)}.", ""]

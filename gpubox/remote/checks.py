@@ -28,6 +28,8 @@ CLEAN, FINDINGS, CANNOT_TELL = 0, 1, 2
 CHILD_S = 600
 SHM = "/dev/shm"  # noqa: S108 - no file of ours: the one mount of that name
 GIB = 2**30
+NO_MEMORY_OF_ITS_OWN = re.compile(r"\[?(N/A|Not Available|Not Supported)\]?")
+"""What nvidia-smi says for a card that uses the processor's memory: nothing to compare with, and no fault."""
 
 
 @dataclass(frozen=True)
@@ -199,37 +201,51 @@ def _cards(arguments: Arguments, said: dict[str, Any], variables: dict[str, str]
     visible = variables.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and not re.fullmatch(r"\d+(,\d+)*", visible):
         return []  # named by UUID or MIG: which index they have is not said here
-    cards = _seen(arguments)
-    order = [int(word) for word in visible.split(",")] if visible else sorted(card["index"] for card in cards)
+    cards, silent = _seen(arguments)
+    listed = sorted([*(card["index"] for card in cards), *silent])
+    order = [int(word) for word in visible.split(",")] if visible else listed
     first = int(said["arguments"].get("base_gpu_id") or 0)
     wanted = [order[n] if n < len(order) else n for n in range(first, first + _count(said))]
     fraction = float(said["arguments"].get("mem_fraction_static") or 0.8)
     running = _pids(arguments) != set()
-    return memory_findings(cards, wanted, fraction, running)
+    findings = memory_findings(cards, [index for index in wanted if index not in silent], fraction, running)
+    for index, word in silent.items():
+        if index in wanted and not NO_MEMORY_OF_ITS_OWN.fullmatch(word):
+            text = f"card {index} is broken: nvidia-smi says {word}"
+            findings.append(Finding("cards", text, "gpubox doctor says what it needs; or choose other cards"))
+    return findings
 
 
-def _seen(arguments: Arguments) -> list[dict[str, int]]:
+def _seen(arguments: Arguments) -> tuple[list[dict[str, int]], dict[int, str]]:
+    """The cards that tell their memory; of the others, by number, what nvidia-smi says instead."""
     own_pids = _pids(arguments)
     held: dict[str, dict[str, int]] = {}
-    for uuid, pid, used in _smi("--query-compute-apps=gpu_uuid,pid,used_memory"):
+    for uuid, pid, used in _smi("--query-compute-apps=gpu_uuid,pid,used_memory", 3):
         whose = "own" if pid in own_pids else "foreign"
         mib = int(used) if used.isdigit() else 1
         held.setdefault(uuid, {}).setdefault(whose, 0)
         held[uuid][whose] += mib
-    found = []
-    for index, uuid, total, free in _smi("--query-gpu=index,uuid,memory.total,memory.free"):
-        card = {"index": int(index), "total": int(total), "free": int(free), "own": 0, "foreign": 0}
+    found: list[dict[str, int]] = []
+    silent: dict[int, str] = {}
+    for place, (number, uuid, total, free) in enumerate(_smi("--query-gpu=index,uuid,memory.total,memory.free", 4)):
+        index = int(number) if number.isdigit() else place
+        if not (total.isdigit() and free.isdigit()):
+            silent[index] = free if total.isdigit() else total
+            continue
+        card = {"index": index, "total": int(total), "free": int(free), "own": 0, "foreign": 0}
         found.append({**card, **held.get(uuid, {})})
-    return found
+    return found, silent
 
 
 def _pids(arguments: Arguments) -> set[str]:
     return {process.name for process in proc.processes() if _is_own(process, arguments)}
 
 
-def _smi(query: str) -> list[list[str]]:
+def _smi(query: str, count: int) -> list[list[str]]:
+    """The rows of `count` values; nvidia-smi puts messages about single cards between them."""
     said = command.output(["nvidia-smi", query, "--format=csv,noheader,nounits"], 120)
-    return [[word.strip() for word in line.split(",")] for line in said.splitlines() if line.strip()]
+    rows = [[word.strip() for word in line.split(",")] for line in said.splitlines() if line.strip()]
+    return [row for row in rows if len(row) == count]
 
 
 def _masked(folder: Path, text: str) -> str:

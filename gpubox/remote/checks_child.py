@@ -11,12 +11,18 @@ import difflib
 import importlib
 import io
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
+import sysconfig
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+COMPILE_S = 120
 KEYS = ("tp_size", "pp_size", "nnodes", "base_gpu_id", "mem_fraction_static", "trust_remote_code")
 
 
@@ -26,6 +32,7 @@ def main(words: list[str]) -> int:
     findings: list[dict[str, str]] = []
     arguments: dict[str, Any] = {}
     with contextlib.redirect_stdout(sys.stderr):
+        compilers(findings, asked["device"])
         imported = _tried(findings, "imports", "look at the stack's packages", lambda: _import(asked["device"]))
         if imported and (known := _parse(findings, asked["argv"])) is not None:
             arguments = {key: getattr(known, key, None) for key in KEYS}
@@ -45,6 +52,62 @@ def near(words: list[str], known: list[str]) -> list[str]:
         close = difflib.get_close_matches(word.partition("=")[0], known, 1, 0.6)
         hints += [f"{word.partition('=')[0]} is perhaps {close[0]} here" for _ in close]
     return hints
+
+
+def compilers(findings: list[dict[str, str]], device: str) -> None:
+    """Compile one line with each compiler that kernels are compiled with at run time, in the unit's environment.
+
+    A start without them fails after minutes, when the first kernel is needed. Evidence: flashinfer-ai/flashinfer#3386,
+    sgl-project/sglang#18644, #5002, anthony-chaudhary/fak#923 (three times 900 s).
+    """
+    headers = f"-I{sysconfig.get_path('include')}"
+    c = os.environ.get("CC") or _first("gcc", "clang", "cc")
+    cpp = os.environ.get("CXX") or _first("g++", "clang++", "c++")
+    include_python, include_vector = "#include <Python.h>\n", "#include <vector>\n"
+    lines = [
+        (
+            "a C compiler and Python.h",
+            [c, "-x", "c", headers],
+            include_python,
+            "apt install build-essential python3-dev",
+        ),
+        ("a C++ compiler", [cpp, "-x", "c++"], include_vector, "apt install build-essential"),
+    ]
+    if device == "cuda":
+        nvcc = f"{os.environ.get('CUDA_HOME', '/usr/local/cuda')}/bin/nvcc"
+        lines.append(("nvcc", [nvcc], "__global__ void k() {}\n", "cuda.toolkits of the box's data"))
+    for what, words, text, cure in lines:
+        said = _compiled(words, text)
+        if said is not None:
+            todo = f"{cure}, or a run of the deploy"
+            findings.append({"check": "compilers", "found": f"{what}: {said}", "todo": todo})
+    if shutil.which("ninja") is None:
+        found = f"ninja is not in the unit's PATH ({os.environ.get('PATH', '')})"
+        todo = "apt install ninja-build, or a run of the deploy"
+        findings.append({"check": "compilers", "found": found, "todo": todo})
+
+
+def _first(*names: str) -> str:
+    return next((found for found in map(shutil.which, names) if found), names[0])
+
+
+def _compiled(words: list[str], text: str) -> str | None:
+    """Why it did not compile, in the compiler's own words; None: it did."""
+    with tempfile.TemporaryDirectory() as folder:
+        argv = [*words, "-c", "-", "-o", f"{folder}/line.o"]
+        if words[0].endswith("nvcc"):  # it reads no standard input
+            (Path(folder) / "line.cu").write_text(text)
+            argv = [words[0], "-c", f"{folder}/line.cu", "-o", f"{folder}/line.o"]
+        try:
+            done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=COMPILE_S)
+        except FileNotFoundError:
+            return f"{words[0]} is not in the unit's PATH"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    if done.returncode == 0:
+        return None
+    lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+    return " ".join(lines[:1]).strip()[:300] or f"exit code {done.returncode}"
 
 
 def _tried(findings: list[dict[str, str]], check: str, todo: str, act: Callable[[], None]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,9 @@ def write(path: Path, content: bytes, mode: int = 0o644, like: Path | None = Non
         if like is None:
             beside.chmod(mode)
         else:
-            shutil.copymode(like, beside)
-            os.chown(beside, like.stat().st_uid, like.stat().st_gid)
+            about = like.stat()
+            beside.chmod(about.st_mode & 0o7777)
+            os.chown(beside, about.st_uid, about.st_gid)
         os.fsync(file.fileno())
     beside.replace(path)
     _sync_folder(path.parent)

@@ -29,6 +29,7 @@ LAUNCHER = "sglang.launch_server"
 OURS = ("api-key", "config", "revision", "admin-api-key", "ssl-keyfile-password", "watermark-key")
 """Flags that gpubox gives in its own way, or has no place for: they may differ."""
 END_S = 60.0
+POLL_S = 0.01
 ENDED = Path("/var/lib/gpubox/ended.json")
 """How the server that was ended was started; gone once a release has answered (gpubox.remote.switch)."""
 LOG = Path("/var/lib/gpubox/ended.log")
@@ -145,12 +146,39 @@ def end(found: dict[str, Any]) -> None:
     if found["unit"]:
         subprocess.run(["systemctl", "disable", "--now", found["unit"]], check=True)
     elif found["pids"]:
-        _signal(found["pids"][:1], signal.SIGTERM)
+        _end_whole(found["pids"])
     until = time.monotonic() + END_S
     while time.monotonic() < until and _left(found["pids"]):
         time.sleep(0.2)
     _signal(_left(found["pids"]), signal.SIGKILL)
     time.sleep(0.5 if _left(found["pids"]) else 0)
+
+
+def _end_whole(pids: list[int]) -> None:
+    """Stop the launcher; whatever outlives it is stopped with it, before it can look for a parent.
+
+    A scheduler that fails sends SIGQUIT to its parent. When its launcher is gone, that is PID 1: in a container systemd
+    ends of it, and the container with it. So what is left is frozen in the moment in which the launcher is gone, and
+    killed. A launcher that ends its children itself leaves nothing.
+    """
+    launcher = pids[0]
+    whole = _whole(pids)
+    _signal([launcher], signal.SIGTERM)
+    until = time.monotonic() + END_S
+    while time.monotonic() < until and _left([launcher]):
+        time.sleep(POLL_S)
+        whole += [pid for pid in proc.descendants(launcher) if pid not in whole]
+    left = _left(whole)
+    _signal(left, signal.SIGSTOP)  # nobody of them sees another one end
+    _signal(left, signal.SIGKILL)
+    pids += [pid for pid in left if pid not in pids]
+
+
+def _whole(pids: list[int]) -> list[int]:
+    """These, and what else is in the process groups that they lead: a child that was left behind by its parent."""
+    led = {pid for pid in pids if proc.group(proc.process(pid)) == pid}
+    others = [int(one.name) for one in proc.processes() if proc.group(one) in led]
+    return [*pids, *(pid for pid in others if pid not in pids)]
 
 
 def _is_ours(name: str) -> bool:

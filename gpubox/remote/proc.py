@@ -57,6 +57,12 @@ def parent(process: Path) -> int:
     return int(after_name[1]) if len(after_name) > 1 else 0
 
 
+def group(process: Path) -> int:
+    """Number of its process group; 0: it ended."""
+    after_name = text(process, "stat").rpartition(")")[2].split()
+    return int(after_name[2]) if len(after_name) > 2 else 0
+
+
 def descendants(pid: int) -> list[int]:
     """All that it started, and what those started."""
     parents = {int(path.name): parent(path) for path in processes()}

@@ -11,11 +11,11 @@ class CardFact(Model):
     """One card, as nvidia-smi lists it."""
 
     name: str
-    """As nvidia-smi prints it."""
-    compute_capability: str
-    """As `12.0`."""
-    memory_mib: int
-    """In all."""
+    """As nvidia-smi prints it; empty: it does not tell."""
+    compute_capability: str | None
+    """As `12.0`; None: not known."""
+    memory_mib: int | None
+    """In all; of a card that uses the processor's memory, what the machine can still give. None: not known."""
     power_limit_w: float | None = None
     """Watts, as it is set now."""
     uuid: str = ""
@@ -29,6 +29,12 @@ class BoxFacts(Model):
 
     cards: list[CardFact] | None = None
     """In the order of nvidia-smi; an empty list is a box without cards."""
+    broken_cards: list[str] = Field(default_factory=list)
+    """Cards that the driver lists and that do not answer, each with what nvidia-smi says of it."""
+    recovery: list[str] | None = None
+    """What the kernel log asks for before the cards are used again, a line a card; None: it cannot be read."""
+    architecture: str | None = None
+    """As `uname -m` prints it."""
     driver: str | None = None
     """Version of the loaded kernel module, as /proc/driver/nvidia/version has it."""
     module_on_disk: str | None = None

@@ -107,7 +107,7 @@ def recipe_of(box: Box) -> OwnedFile | None:
     if box.profile.model.make is None:
         return None
     name = box.profile.model.make.replace("-", "_") + ".py"
-    return OwnedFile(f"{ROOT}/recipes/{name}", (paths.root() / "gpubox" / "lab" / name).read_text())
+    return OwnedFile(f"{ROOT}/recipes/{name}", paths.lab_recipe(name).read_text())
 
 
 def weights_of(box: Box) -> Arguments | None:

@@ -4,6 +4,7 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -38,6 +39,10 @@ Limit = Annotated[str, Field(pattern=r"^(infinity|[0-9]+)(:(infinity|[0-9]+))?$"
 """`soft:hard`, or one for both."""
 
 
+_NUMBERS = r"^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$"
+"""Single numbers and ranges, as the kernel prints a list of processors."""
+
+
 class ModelWish(Model):
     """The model that the profile serves; its path or hub name stands in the flags, as SGLang takes it."""
 
@@ -70,11 +75,11 @@ class KnownAnswer(Model):
 class Process(Model):
     """How systemd runs the server, where that differs from a service's default. Nothing given: nothing is written."""
 
-    cpus: str | None = Field(default=None, pattern=r"^[0-9][0-9, -]*$")
+    cpus: str | None = Field(default=None, pattern=_NUMBERS)
     """Processors that it may use, as `0-31,64-95` (taskset, numactl -C): CPUAffinity=."""
     numa_policy: Literal["default", "preferred", "bind", "interleave", "local"] | None = None
     """Where its memory comes from (numactl): NUMAPolicy=."""
-    numa_nodes: str | None = Field(default=None, pattern=r"^[0-9][0-9, -]*$")
+    numa_nodes: str | None = Field(default=None, pattern=_NUMBERS)
     """NUMA nodes of that policy, as `0` or `0-1`: NUMAMask=."""
     nice: int | None = Field(default=None, ge=-20, le=19)
     """Nice=; the smaller, the more processor time."""
@@ -190,9 +195,19 @@ def settings_digest(flags: Mapping[str, FlagValue], environment: Mapping[str, st
 
 
 def names() -> list[str]:
-    """All profiles, sorted."""
-    base = paths.profiles()
-    return sorted(p.relative_to(base).with_suffix("").as_posix() for p in base.rglob("*.yaml"))
+    """All profiles, the project's and the shipped ones, sorted."""
+    found: set[str] = set()
+    for base in paths.profile_folders():
+        found.update(path.relative_to(base).with_suffix("").as_posix() for path in base.rglob("*.yaml"))
+    return sorted(found)
+
+
+def origin(name: str) -> str:
+    """Whose profile it is: `yours`, `yours, in place of the shipped one`, or `shipped`."""
+    there = [path for path in _candidates(name) if path.is_file()]
+    if not there or paths.is_shipped(there[0]):
+        return "shipped"
+    return "yours" if len(there) == 1 else "yours, in place of the shipped one"
 
 
 def load(name: str) -> Profile:
@@ -201,6 +216,8 @@ def load(name: str) -> Profile:
     parent_name = value.get("extends")
     if parent_name is None:
         return _checked(name, value)
+    if parent_name == name:
+        raise GpuboxError(f"{_path(name)} extends itself", "the name of another profile", "give it a name of its own")
     parent = _read(str(parent_name))
     if "extends" in parent:
         raise GpuboxError(
@@ -215,13 +232,24 @@ def load(name: str) -> Profile:
 def _read(name: str) -> dict[str, Any]:
     known = names()
     if name not in known:
+        where = " or ".join(str(folder) for folder in paths.profile_folders())
         near = difflib.get_close_matches(name, known, 3, 0.4)
         raise GpuboxError(
-            f"no profile named {name!r} below {paths.profiles()}",
-            f"one of: {', '.join(known)}",
+            f"no profile named {name!r} below {where}",
+            f"one of: {', '.join(known) or 'none there'}",
             f"did you mean {' or '.join(near)}?" if near else "",
         )
-    return read_yaml(paths.profiles() / f"{name}.yaml")
+    return read_yaml(_path(name))
+
+
+def _candidates(name: str) -> list[Path]:
+    return [base / f"{name}.yaml" for base in paths.profile_folders()]
+
+
+def _path(name: str) -> Path:
+    """The file of a profile: the project's own come before the shipped ones."""
+    files = _candidates(name)
+    return next((file for file in files if file.is_file()), files[0])
 
 
 def _merge(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
@@ -243,4 +271,4 @@ def _setting(reason: Any) -> Any:
 
 
 def _checked(name: str, value: dict[str, Any]) -> Profile:
-    return named(Profile, name, value, paths.profiles() / f"{name}.yaml")
+    return named(Profile, name, value, _path(name))

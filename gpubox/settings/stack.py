@@ -65,7 +65,7 @@ class Stack(Model):
     find_links: str | None = None
     """Page of wheels that the index has not, as PyTorch's CPU builds. A host's own PIP_FIND_LINKS takes its place."""
     local_packages: list[str] = Field(default_factory=list)
-    """Folders of this repository that are built into wheels and offered to the installer beside the index."""
+    """Folders, of the project or of gpubox, built into wheels that are offered to the installer beside the index."""
     source_builds: list[SourceBuild] = Field(default_factory=list)
     patches: list[str] = Field(default_factory=list)
     """Source patches to apply after the install, by name."""
@@ -75,7 +75,7 @@ class Stack(Model):
     @property
     def folder(self) -> Path:
         """Where its files lie."""
-        return paths.stacks() / self.name
+        return _folder(self.name)
 
     @property
     def pins(self) -> dict[str, str]:
@@ -99,7 +99,7 @@ class Stack(Model):
         if stale := self.stale_wheels():
             raise GpuboxError(stale, "the hash of the wheel that is built here", f"gpubox lock {self.name}")
         files = {"packages.lock": b"\n".join(file.read_bytes() for file in self._lock_files)}
-        files.update(wheels.build(paths.root() / folder) for folder in self.local_packages)
+        files.update(wheels.build(paths.local_package(folder)) for folder in self.local_packages)
         if self.source_builds:
             lines = (f"{b.package}=={b.version} --hash=sha256:{b.sha256}\n" for b in self.source_builds)
             files["source-builds.lock"] = "".join(lines).encode()
@@ -114,7 +114,7 @@ class Stack(Model):
 
     def local_lock(self) -> str:
         """The text of LOCAL_LOCK, from the wheels as built here."""
-        built = (wheels.build(paths.root() / folder) for folder in self.local_packages)
+        built = (wheels.build(paths.local_package(folder)) for folder in self.local_packages)
         return "".join(_local_pin(name, content) for name, content in built)
 
     @property
@@ -129,8 +129,15 @@ class Stack(Model):
 
 
 def names() -> list[str]:
-    """All stacks, sorted."""
-    return sorted(p.parent.name for p in paths.stacks().glob("*/stack.yaml"))
+    """All stacks, the project's and the shipped ones, sorted."""
+    found = {path.parent.name for folder in paths.stack_folders() for path in folder.glob("*/stack.yaml")}
+    return sorted(found)
+
+
+def _folder(name: str) -> Path:
+    """Where the files of a stack lie: the project's own come before the shipped ones."""
+    folders = paths.stack_folders()
+    return next((base / name for base in folders if (base / name / "stack.yaml").is_file()), folders[0] / name)
 
 
 def load(name: str, locked: bool = True) -> Stack:
@@ -140,8 +147,9 @@ def load(name: str, locked: bool = True) -> Stack:
     """
     known = names()
     if name not in known:
-        raise GpuboxError(f"no stack named {name!r} below {paths.stacks()}", f"one of: {', '.join(known)}")
-    path = paths.stacks() / name / "stack.yaml"
+        where = " or ".join(str(folder) for folder in paths.stack_folders())
+        raise GpuboxError(f"no stack named {name!r} below {where}", f"one of: {', '.join(known) or 'none there'}")
+    path = _folder(name) / "stack.yaml"
     stack = named(Stack, name, read_yaml(path), path)
     missing = [file.name for file in stack._lock_files if not file.is_file()]
     if missing and locked:

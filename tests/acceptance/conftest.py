@@ -7,7 +7,7 @@ from testinfra.host import Host
 from gpubox.hosts import Box
 from gpubox.inventory import Inventory
 from gpubox.server.service import Service, service_of
-from tests.ssh import spec
+from gpubox.testing.hosts import spec
 
 
 @pytest.fixture(scope="module")

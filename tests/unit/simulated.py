@@ -34,6 +34,8 @@ def answers(described: str, place: str, **more: str) -> dict[str, Answer]:
         "hostname": "box\n",
         "os": "debian12\nDebian GNU/Linux 12 (bookworm)\n",
         "kernel": "6.8.12-4-pve\n",
+        "architecture": "x86_64\n",
+        "memory-free": "1040000000\n",
         "addresses": "192.0.2.21\n",
         "python": "Python 3.11.2\n",
         "cpu": "AMD EPYC 9355\n",

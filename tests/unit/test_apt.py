@@ -126,7 +126,65 @@ def test_explained() -> None:
 
 
 def test_what_is_not_known_is_shown_as_it_is() -> None:
-    assert explain.explain("a\nE: Something new\n").found == "a\nSomething new"
+    told = explain.explain("a\nE: Something new\n")
+    assert told.found == "a\nSomething new"
+    assert "does not know" in told.todo
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("dkms-build", ["6.17.9-76061709-generic", "/var/lib/dkms/nvidia/580.119.02/build/make.log", "newer driver"]),
+        ("dkms-headers", ["linux-headers-6.8.12-9-pve", "proxmox-headers-6.8.12-9-pve"]),
+        ("not-signed", ["http://repo.example/debian", "Signed-By", "subscription"]),
+        ("no-release", ["repos/debian14/x86_64", "Release", "not made for this"]),
+        ("enterprise", ["https://enterprise.proxmox.com/debian/pve", "pve-no-subscription"]),
+        ("enterprise-alone", ["https://enterprise.proxmox.com/debian/pve", "pve-no-subscription"]),
+        ("proxy-login", ["http://deb.debian.org", "Acquire::http::Proxy"]),
+        ("tls", ["https://download.example/repo", "ca-certificates", "`date`"]),
+        ("clock", ["timedatectl"]),
+        ("expired-release", ["mirror is stale"]),
+        ("hash", ["http://mirror.example", "another mirror"]),
+        ("overwrite", ["libnvidia-compute-580", "driver.source"]),
+        ("held-change", ["apt-mark showhold"]),
+    ],
+)
+def test_an_explanation_names_what_and_where(case: str, words: list[str]) -> None:
+    told = str(explain.explain((CASES / f"{case}.txt").read_text().partition("\n")[2]))
+    assert [word for word in words if word not in " ".join(told.split())] == []
+
+
+@pytest.mark.parametrize("distribution", ["debian13", "ubuntu2604"])
+@pytest.mark.pain("P99")
+def test_a_source_that_sqv_refuses_is_refused_before_and_explained_after(distribution: str) -> None:
+    """NVIDIA's debian12 and ubuntu2404 repositories, and cuda-keyring 1.1, whose key only SHA-1 binds."""
+    told = judge.keyring((CASES / "sha1.gpg").read_bytes(), None, distribution, datetime(2026, 12, 1, tzinfo=UTC))
+    assert told is not None
+    assert "SHA-1" in told.found
+    after = explain.explain((CASES / "sqv.txt").read_text().partition("\n")[2])
+    assert "repos/debian12/x86_64" in after.found
+    assert "keyring of this distribution's own repository" in after.todo
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("fatal error: /lib/modules/6.2.6/build/include/linux/autoconf.h: No such file or directory", "headers"),
+        ("nvidia-drm-drv.c:200:3: error: implicit declaration of function 'drm_fb_helper'", "too old for this kernel"),
+        ("nv.c:5: error: 'struct drm_driver' has no member named 'date'", "too old for this kernel"),
+        (
+            "FATAL: modpost: GPL-incompatible module nvidia.ko uses GPL-only symbol 'x'",
+            "open kernel modules",
+        ),
+        ("/bin/sh: 1: gcc-14: not found", "another compiler"),
+        ("fatal error: error writing to /tmp/x.s: No space left on device", "disk is full"),
+        ("x.c:1: error: something that nobody met before", "does not know this reason: x.c:1: error: something"),
+        ("  CC [M]  nv.o\n", ""),
+    ],
+)
+def test_dkms_own_log(log: str, said: str) -> None:
+    assert said in explain.make_log(f"DKMS make.log for nvidia-580 for kernel 6.17.9 (x86_64)\n{log}")
+    assert bool(explain.make_log(log)) is bool(said)
 
 
 @pytest.mark.pain("P25")

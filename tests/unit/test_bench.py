@@ -21,7 +21,8 @@ from click.testing import CliRunner, Result
 from typing_extensions import override
 
 from gpubox.bench import record as records
-from gpubox.bench import sweep
+from gpubox.bench import report, summary, sweep
+from gpubox.bench.compare import compare
 from gpubox.bench.fold import fold_file
 from gpubox.bench.place import Place, here
 from gpubox.bench.record import Record
@@ -80,12 +81,17 @@ def test_a_good_server_gives_a_whole_record(remote_python: str, port: int, tmp_p
         (2, 2, 4, 4),
     ]
     assert len({row.seed for row in record.rows}) == 4
+    assert record.warm_ups is not None
+    shapes = [(one.concurrency, one.input_tokens, one.output_tokens, one.requests) for one in record.warm_ups]
+    assert shapes == [(1, 256, 4, 2), (2, 256, 4, 2)]
+    assert "warm-up: each of 2 shapes, 4 requests in " in result.output
     assert record.server.cap == 4
     assert record.rows[0].cards is None
     assert str(record.machine.cards_note).startswith("not measured")
     raw = next((tmp_path / "runs").iterdir()) / "raw"
     assert "secret" not in (raw / "r1-c1.jsonl").read_text()
     assert fold_file(Record(id="x", label="x"), raw / "events.jsonl").rows == record.rows
+    assert fold_file(Record(id="x", label="x"), raw / "events.jsonl").warm_ups == record.warm_ups
 
 
 @pytest.mark.parametrize(
@@ -281,6 +287,38 @@ def test_settings_reported_by_the_server_are_masked_and_plain() -> None:
 
 
 def test_a_record_of_a_newer_gpubox_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "r.json").write_text(json.dumps({"schema_version": 2}))
+    (tmp_path / "r.json").write_text(json.dumps({"schema_version": 3}))
     with pytest.raises(GpuboxError, match="update gpubox"):
         records.load(tmp_path / "r.json")
+
+
+def test_a_record_from_before_warm_ups_were_recorded_is_read(tmp_path: Path) -> None:
+    old = {"schema_version": 1, "id": "a", "label": "a", "rows": [{"concurrency": 1}]}
+    (tmp_path / "r.json").write_text(json.dumps(old))
+    found = records.load(tmp_path / "r.json")
+    assert (found.warm_ups, summary.warm_up_words(found)) == (None, "not recorded")
+
+
+@pytest.mark.parametrize(
+    ("warm", "words", "is_warm"),
+    [
+        (None, "not recorded", None),
+        ([], "none", False),
+        ([(1, 9)], "not each of 2 shapes, 9 requests in 3 s", False),
+        ([(1, 9), (8, None)], "not each of 2 shapes, 9 requests in 6 s", False),
+        ([(1, 9), (8, 8)], "each of 2 shapes, 17 requests in 6 s", True),
+    ],
+)
+def test_a_run_says_how_it_was_warmed_up(
+    warm: list[tuple[int, int | None]] | None, words: str, is_warm: bool | None
+) -> None:
+    shape: dict[str, Any] = {"input_tokens": 4, "output_tokens": 4}
+    ran = [records.WarmUp(concurrency=clients, requests=count, duration_s=3, **shape) for clients, count in warm or []]
+    rows = [records.Row(concurrency=clients, output_tok_s=9, **shape) for clients in (1, 8)]
+    record = Record(id="a", label="a", rows=rows, warm_ups=None if warm is None else ran)
+    assert (summary.warm_up_words(record), summary.is_warm(record)) == (words, is_warm)
+    every = [records.WarmUp(concurrency=clients, requests=9, **shape) for clients in (1, 8)]
+    warmed = record.model_copy(update={"label": "b", "warm_ups": every})
+    told = [caveat for caveat in compare(record, warmed).caveats if caveat.startswith("warm-up (")]
+    assert bool(told) is (is_warm is not True)
+    assert f"warm-up: {words}" in report.page([record])

@@ -78,6 +78,71 @@ def test_a_python_that_cannot_import_sglang_says_so(remote_python: str) -> None:
     assert "ModuleNotFoundError" in finding["found"]
 
 
+TOOLS = ("gcc", "g++", "ninja")
+REFUSES = "#!/bin/sh\necho 'line.c:1:10: fatal error: Python.h: No such file or directory' >&2\nexit 1\n"
+
+
+@pytest.mark.parametrize(
+    ("tools", "device", "said"),
+    [
+        (dict.fromkeys(TOOLS, "#!/bin/sh\n"), "cpu", []),
+        ({"gcc": "#!/bin/sh\n", "g++": "#!/bin/sh\n"}, "cpu", ["ninja is not in the unit's PATH"]),
+        ({"ninja": "#!/bin/sh\n"}, "cpu", ["gcc is not in the unit's PATH", "g++ is not in the unit's PATH"]),
+        ({**dict.fromkeys(TOOLS, "#!/bin/sh\n"), "gcc": REFUSES}, "cpu", ["Python.h: No such file"]),
+        (dict.fromkeys(TOOLS, "#!/bin/sh\n"), "cuda", ["nvcc is not in the unit's PATH"]),
+    ],
+)
+@pytest.mark.pain("P100")
+def test_what_compiles_kernels_is_tried_in_the_units_environment(
+    tools: dict[str, str], device: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in tools.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    for name in ("CC", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    findings: list[dict[str, str]] = []
+    checks_child.compilers(findings, device)
+    assert [one["check"] for one in findings] == ["compilers"] * len(said)
+    for one, words in zip(findings, said, strict=True):
+        assert words in one["found"]
+        assert one["todo"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["0, GPU-a, 97887, 97251", "1, GPU-b, 97887, 97251"], []),
+        (["0, GPU-a, 97887, 97251", "1, [GPU is lost], [GPU is lost], [GPU is lost]"], ["card 1 is broken"]),
+        (
+            ["0, GPU-a, 97887, 97251", "[Unknown Error], [Unknown Error], [Unknown Error], [Unknown Error]"],
+            ["card 1 is broken: nvidia-smi says [Unknown Error]"],
+        ),
+        (["0, GPU-a, [N/A], [N/A]", "1, GPU-b, [N/A], [N/A]"], []),
+        (
+            ["Unable to determine the device handle for GPU0000:07:00.0: Unknown Error", "0, GPU-a, 97887, 97251"],
+            ["card 1 is not on this box"],
+        ),
+    ],
+)
+@pytest.mark.pain("P92", "P101")
+def test_broken_and_unified_cards_before_a_switch(
+    rows: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def output(words: list[str], limit_s: float) -> str:
+        return "\n".join(rows) if words[1].startswith("--query-gpu") else ""
+
+    monkeypatch.setattr("gpubox.remote.checks.command.output", output)
+    monkeypatch.setattr("gpubox.remote.checks._pids", lambda arguments: set())
+    asked = checks.Arguments("/r", "sglang.service", 30000, "cuda", "13.1", "/m")
+    found = checks._cards(asked, {"arguments": {"tp_size": 2}}, {})
+    assert len(found) == len(said)
+    for one, words in zip(found, said, strict=True):
+        assert words in one.found
+
+
 def test_a_release_is_looked_at_with_its_own_python(tmp_path: Path, remote_python: str) -> None:
     """Which has no SGLang here; the box has no toolkit and its model no whole shard."""
     (tmp_path / "argv.json").write_text(json.dumps([remote_python, "-m", "sglang.launch_server", "--port", "1"]))

@@ -1,5 +1,6 @@
 """A server that runs by hand: only one with the very same flags is ever meant."""
 
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +20,11 @@ SESSION = "0::/user.slice/user-0.slice/session-3.scope\n"
 def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     monkeypatch.setattr(proc, "PROC", tmp_path)
 
-    def add(pid: int, argv: list[str], parent: int = 1, group: str = SESSION) -> None:
+    def add(pid: int, argv: list[str], parent: int = 1, group: str = SESSION, leads: int = 1) -> None:
         folder = tmp_path / str(pid)
         folder.mkdir()
         (folder / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in argv))
-        (folder / "stat").write_text(f"{pid} (a (b) c) S {parent} 1 1 0\n")
+        (folder / "stat").write_text(f"{pid} (a (b) c) S {parent} {leads} 1 0\n")
         (folder / "cgroup").write_text(group)
 
     return add
@@ -213,3 +214,91 @@ def test_what_is_handed_over_is_not_foreign_to_the_checks(process: Callable[...,
     about = checks.Arguments("/r", "sglang.service", 30000, "cuda", "13.1", "/m")
     assert not checks._is_own(tmp_path / "812", about)
     assert checks._is_own(tmp_path / "812", replace(about, handed_over=(812,)))
+
+
+class Machine:
+    """Processes that a signal changes: the launcher ends as told, the others when they are killed."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, launcher: int, dies: bool, cleans: bool) -> None:
+        self.folder, self.launcher, self.dies, self.cleans = folder, launcher, dies, cleans
+        self.sent: list[tuple[int, str]] = []
+        self.orphaned_while_running: list[int] = []
+        self.now = 0.0
+        monkeypatch.setattr("gpubox.remote.handover.os.kill", self.kill)
+        monkeypatch.setattr("gpubox.remote.handover.time.sleep", self.sleep)
+        monkeypatch.setattr("gpubox.remote.handover.time.monotonic", lambda: self.now)
+
+    def kill(self, pid: int, number: int) -> None:
+        name = signal.Signals(number).name
+        if not (self.folder / str(pid) / "cmdline").exists():
+            raise ProcessLookupError
+        self.sent.append((pid, name))
+        if name == "SIGKILL" or (name == "SIGTERM" and self.dies):
+            self.end(pid)
+        if name == "SIGTERM" and self.cleans:
+            for child in proc.descendants(self.launcher):
+                self.end(child)
+            self.end(pid)
+
+    def end(self, pid: int) -> None:
+        (self.folder / str(pid) / "cmdline").unlink()
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if seconds > handover.POLL_S and not (self.folder / str(self.launcher) / "cmdline").exists():
+            self.orphaned_while_running += [pid for pid in (813, 814) if (self.folder / str(pid) / "cmdline").exists()]
+
+
+@pytest.mark.parametrize(
+    ("dies", "cleans", "sent"),
+    [
+        # killed in loading: it has no handler yet, and its children would outlive it
+        (True, False, ["812 SIGTERM", "813 SIGSTOP", "814 SIGSTOP", "813 SIGKILL", "814 SIGKILL"]),
+        # it serves, and ends its children itself
+        (False, True, ["812 SIGTERM"]),
+        # it hangs: all of it is frozen before any of it is killed
+        (
+            False,
+            False,
+            ["812 SIGTERM"] + [f"{pid} {name}" for name in ("SIGSTOP", "SIGKILL") for pid in (812, 813, 814)],
+        ),
+    ],
+)
+@pytest.mark.pain("P107")
+def test_nothing_of_a_server_outlives_its_launcher(
+    process: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dies: bool,
+    cleans: bool,
+    sent: list[str],
+) -> None:
+    process(1, ["/sbin/init"])
+    process(812, [*BY_HAND, *FLAGS])
+    process(813, ["sglang::scheduler"], parent=812)
+    process(814, ["sglang::detokenizer"], parent=812)
+    machine = Machine(tmp_path, monkeypatch, 812, dies, cleans)
+    handover.end({"pids": [812, 813, 814], "unit": ""})
+    assert [f"{pid} {name}" for pid, name in machine.sent] == sent
+    assert machine.orphaned_while_running == []
+
+
+@pytest.mark.pain("P107")
+def test_a_child_that_was_left_behind_is_of_its_process_group(
+    process: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process(812, [*BY_HAND, *FLAGS], leads=812)
+    process(813, ["sglang::scheduler"], parent=1, leads=812)
+    process(900, ["vim"], leads=900)
+    machine = Machine(tmp_path, monkeypatch, 812, dies=True, cleans=False)
+    handover.end({"pids": [812], "unit": ""})
+    assert {pid for pid, _ in machine.sent} == {812, 813}
+
+
+@pytest.mark.pain("P107")
+def test_a_session_of_its_own_has_the_servers_group_not_the_shells(process: Callable[..., None]) -> None:
+    """A server that was started from a script has the script's group: what else is in that is not ours to end."""
+    process(700, ["/bin/sh", "start.sh"], leads=700)
+    process(701, ["tail", "-f", "log"], parent=700, leads=700)
+    process(812, [*BY_HAND, *FLAGS], parent=700, leads=700)
+    assert handover._whole([812]) == [812]

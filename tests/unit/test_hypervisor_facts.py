@@ -42,6 +42,7 @@ ANSWERS = {
     "unit": (3, ""),
     "capabilities": (0, "000001ffffffffff\n"),
     "version": (0, "5.2.6-1~bpo12"),
+    "last-words": (0, ""),
     "inside": (0, INSIDE + TCP),
 }
 

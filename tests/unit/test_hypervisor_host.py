@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,17 +13,21 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.exceptions import OperationError
 from pyinfra.context import ctx_host
 
+from gpubox.driver import kernel_log
 from gpubox.driver.fabric import Fabric
-from gpubox.hypervisor import bus
+from gpubox.driver.kernel_log import KernelLog
+from gpubox.hypervisor import bars, bus, holders
 from gpubox.hypervisor.boot import GRUB_FILE, MARKER, BootFiles
 from gpubox.hypervisor.cards import Card
 from gpubox.hypervisor.dkms import Kernel, NextBoot
 from gpubox.hypervisor.nodes import needed
 from gpubox.hypervisor.pending import advice, pending
+from gpubox.hypervisor.secure_boot import SecureBoot
 from gpubox.hypervisor.state import NODES_UNIT, PERSISTENCE_UNIT, HypervisorHost, Unit
 from gpubox.operations.boot import kernel_command_line
-from gpubox.operations.modules import NODES_SCRIPT, before_restarts, device_nodes, persistence
+from gpubox.operations.modules import NODES_SCRIPT, before_restarts, device_nodes, nova_blacklisted, persistence
 from gpubox.settings.host import HypervisorSettings
+from gpubox.support.owned_file import Entry, OwnedFile
 
 DEVICES = "Character devices:\n195 nvidia\n511 nvidia-uvm\n"
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (x)\n"
@@ -53,6 +58,11 @@ RIGHT = HypervisorHost(
     lspci="",
     aspm="[performance]",
     proxmox=True,
+    bars=[],
+    secure_boot=SecureBoot(on=False),
+    kernel_log=KernelLog(readable=True),
+    make_log="",
+    nova=False,
     files={},
 )
 WISH = HypervisorSettings()
@@ -144,6 +154,12 @@ LACKS = [Kernel("6.8.12-9-pve", image=True, headers=True, module=False), *RIGHT.
         ),
         pytest.param(replace(RIGHT, params="DeviceFileMode: 432\n"), WISH, ["mode 660"], id="nodes kept from users"),
         pytest.param(replace(RIGHT, kernels=LACKS), WISH, ["do not reboot"], id="a kernel without the module"),
+        pytest.param(
+            replace(RIGHT, kernels=LACKS, make_log="nv.c:5: error: implicit declaration of function 'x'\n"),
+            WISH,
+            ["do not reboot", "the driver is too old for this kernel"],
+            id="a kernel that the driver does not know",
+        ),
         pytest.param(replace(RIGHT, kernels=LACKS[:1], driver_text=""), WISH, [], id="a machine without a driver"),
         pytest.param(
             RIGHT, HypervisorSettings(kernel_command_line=["iommu=pt"]), ["pending reboot"], id="the command line"
@@ -161,6 +177,62 @@ def test_what_is_pending(found: HypervisorHost, wish: HypervisorSettings, words:
     lines = pending(found, wish)
     assert len(lines) == len(words)
     assert all(word in line for word, line in zip(words, lines, strict=True))
+
+
+ASKS = "NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        pytest.param(
+            replace(RIGHT, kernel_log=kernel_log.parse(0, ASKS)),
+            ["reboot or power cycle its machine", "nothing is to be restarted into it"],
+            id="what the kernel log asks for",
+            marks=pytest.mark.pain("P91"),
+        ),
+        pytest.param(
+            replace(RIGHT, cards=[*CARDS, Card("0000:81:00.0", "NovaCore")]),
+            ["0000:81:00.0 is held by NovaCore", "nova_core", "update-initramfs"],
+            id="a card that another driver took",
+            marks=pytest.mark.pain("P90"),
+        ),
+        pytest.param(
+            replace(RIGHT, secure_boot=SecureBoot(on=True, signer="DKMS", enrolled=False)),
+            ["Secure Boot is on", "mokutil --import", "console"],
+            id="a module that the firmware would refuse",
+            marks=pytest.mark.pain("P105"),
+        ),
+        pytest.param(
+            replace(RIGHT, bars=bars.parse("0000:01:00.0 0x2bb5 0x0 0x0 0x0\n")),
+            ["0000:01:00.0 got no memory window", "Above 4G Decoding", "pci=realloc"],
+            id="a card without a memory window",
+            marks=pytest.mark.pain("P104"),
+        ),
+    ],
+)
+def test_what_is_told_before_anything_is_rebooted(found: HypervisorHost, words: list[str]) -> None:
+    [line] = pending(found, WISH)
+    assert [word for word in words if word not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("nova", "there", "count"),
+    [(False, None, 0), (True, None, 3), (True, "half", 3), (True, "whole", 0)],
+)
+@pytest.mark.pain("P90")
+def test_nova_core_is_blacklisted_where_a_kernel_has_it(nova: bool, there: str | None, count: int) -> None:
+    path = holders.BLACKLIST_FILE
+    entry = Entry("absent")
+    if there is not None:
+        file = OwnedFile(path, holders.blacklist_text(done=there == "whole"))
+        entry = Entry("file", "644", "root", "root", sha256(file.data).hexdigest())
+    commands = list(nova_blacklisted._inner(look=lambda: replace(RIGHT, nova=nova, files={path: entry})))
+    said = [command.get_raw_value() for command in commands if isinstance(command, StringCommand)]
+    assert (any("update-initramfs -u -k all" in text for text in said)) is (count > 0)
+    assert (count == 0) is (commands == [])
+    for module in ("nouveau", "nova", "nova_core", "nova_drm"):
+        assert f"blacklist {module}\n" in holders.blacklist_text(done=True)
 
 
 @pytest.mark.pain("P14", "P15")

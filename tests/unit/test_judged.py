@@ -45,5 +45,25 @@ def test_what_only_the_box_can_say(name: str, facts: BoxFacts, stops: str, monke
     assert stops in "".join(told)
 
 
+ASKED = ["card 0000:01:00.0: reboot or power cycle its machine: NVRM: Xid (PCI:0000:01:00): 154, ..."]
+
+
+@pytest.mark.parametrize(
+    ("own", "above", "stops"),
+    [(None, ASKED, True), (None, [], False), (None, None, False), ([], ASKED, False), (ASKED, [], True)],
+)
+@pytest.mark.pain("P91")
+def test_nothing_is_started_into_a_card_that_waits_for_a_reboot(
+    own: list[str] | None, above: list[str] | None, stops: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("gpubox.operations.judged.logger.info", told.append)
+    monkeypatch.setattr("gpubox.operations.judged.host", type("Host", (), {"print_prefix": ""})())
+    facts = GOOD.model_copy(update={"recovery": own})
+    commands = list(judged._inner(box=box("glm-5-nvfp4"), look=lambda: facts, above=lambda: above))
+    assert bool(commands) is stops
+    assert ("reboot or power cycle" in "".join(told)) is stops
+
+
 def test_nothing_to_tell_is_no_line() -> None:
     assert text([]) == ""

@@ -18,7 +18,7 @@ def test_every_description_loads_and_has_distinct_cards(name: str) -> None:
 
 
 def test_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(GpuboxError, match="h200-x1, rtx-4090-x1-vm, rtx-pro-6000-x8"):
+    with pytest.raises(GpuboxError, match="gb10-x1, h200-x1, rtx-4090-x1-vm, rtx-pro-6000-x8"):
         hardware.load("rtx-9000")
 
 

@@ -149,6 +149,7 @@ def _unit(wish: Profile, path: Path) -> Path | None:
         return None
     assert read(line) == argv
     lines = {"exec_line": line, "jit": jit.environment("venv"), "jit_line": systemd.exec_line(jit.ready("venv"))}
-    path.write_text(render("sglang.service.j2", profile=wish, folder=str(path.parent), **lines))
+    bound = systemd.process_lines(wish.process)
+    path.write_text(render("sglang.service.j2", profile=wish, folder=str(path.parent), process=bound, **lines))
     path.with_suffix(".env").write_text(text)
     return path

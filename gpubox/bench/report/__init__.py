@@ -57,7 +57,8 @@ def _about(record: Record) -> list[str]:
     """What one should know of a run, in few words."""
     parts = [f"SGLang {version(record)}" if version(record) else None, record.server.model, cards(record)]
     note = f"cards {record.machine.cards_note}" if record.machine.cards_note else None
-    return [part for part in [*parts, note, record.source, record.started] if part]
+    warm_up = f"warm-up: {summary.warm_up_words(record)}" if record.rows else None
+    return [part for part in [*parts, note, warm_up, record.source, record.started] if part]
 
 
 def _findings(record: Record) -> list[str]:

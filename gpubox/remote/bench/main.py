@@ -18,7 +18,7 @@ from gpubox.remote.arguments import parse
 from gpubox.remote.bench import machine, probe, recorded
 from gpubox.remote.bench.events import STOPPING, Events, Stop, check_interrupted, stop_on_signal
 from gpubox.remote.bench.nvml import Cards
-from gpubox.remote.bench.plan import Plan, Point, points, warm_up
+from gpubox.remote.bench.plan import Plan, Point, points, warm_ups
 from gpubox.remote.bench.point import MODULE, measure
 from gpubox.remote.bench.server import CURRENT, Server, server_of, wait_until_ready
 from gpubox.remote.endpoint import NoAnswer
@@ -93,7 +93,8 @@ def _sweep(plan: Plan, server: Server, events: Events) -> None:
     events.say("server", url=plan.url, model=model, version=info.get("version"), ready_s=ready_s, **described)
     random_weights = info.get("load_format") == probe.RANDOM_WEIGHTS
     events.say("probe", when="before", **probe.ask(plan, model, random_weights))
-    _point(plan, warm_up(plan), tokenizer, server, Cards(), events, keep=False)
+    for point in warm_ups(plan):
+        _point(plan, point, tokenizer, server, Cards(), events, keep=False)
     for point in points(plan):
         _point(plan, point, tokenizer, server, cards, events)
     events.say("probe", when="after", **probe.ask(plan, model, random_weights))
@@ -110,6 +111,8 @@ def _point(
     row = measure(plan, point, tokenizer, server, cards, progress)
     if keep:
         events.say("row", **row)
+    else:
+        events.say("warm_up", **_warm_up(row))
     check_interrupted()
     if problem := server.problem():
         raise Stop("failed", f"{problem} (at {point.concurrency} clients)")
@@ -120,6 +123,12 @@ def _point(
         raise Stop("failed", f"{'warm-up' if not keep else 'row'} at {point.concurrency} clients: {row['problem']}")
     if row["status"] == "partial" and "given up" in str(row["problem"]):
         raise Stop("failed", f"row at {point.concurrency} clients: {row['problem']}")
+
+
+def _warm_up(row: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a row that does not count."""
+    kept = {key: row.get(key) for key in ("concurrency", "input_tokens", "output_tokens", "duration_s")}
+    return {**kept, "requests": row.get("completed")}
 
 
 def _check_answers(plan: Plan, point: Point) -> None:

@@ -63,7 +63,10 @@ def points(plan: Plan) -> list[Point]:
     ]
 
 
-def warm_up(plan: Plan) -> Point:
-    """One batch of short answers at the highest concurrency: graphs, allocator and autotuner have settled after it."""
-    clients = max(plan.concurrency)
-    return Point(clients, 0, clients, min(16, plan.output_tokens), 7)
+def warm_ups(plan: Plan) -> list[Point]:
+    """One sweep that does not count: a request of the full length for each client, in the order of the rows.
+
+    The first requests of a shape pay for what later ones find ready: graphs, kernels chosen or compiled for it,
+    the allocator's blocks. Two requests at least, for the first one is what makes it ready.
+    """
+    return [Point(clients, 0, max(2, clients), plan.output_tokens, clients) for clients in plan.concurrency]

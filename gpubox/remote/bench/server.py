@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from gpubox.remote import command, endpoint, proc, secrets
+from gpubox.remote import command, endpoint, orphans, proc, secrets
 from gpubox.remote.bench import recorded
 from gpubox.remote.bench.events import Stop, check_interrupted
 from gpubox.remote.bench.plan import Plan
@@ -67,6 +67,7 @@ class Child:
 
     def __init__(self, command: list[str], log: Path) -> None:
         self._command, self._log = command, log
+        orphans.adopt()
         with log.open("xb") as out:
             self._process = subprocess.Popen(
                 command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
@@ -75,7 +76,10 @@ class Child:
     def problem(self) -> str | None:
         """Its exit code, once it has ended."""
         code = self._process.poll()
-        return None if code is None else f"the server ended with exit code {code}"
+        if code is None:
+            return None
+        self._end_rest()
+        return f"the server ended with exit code {code}"
 
     def describe(self) -> dict[str, Any]:
         """As it was started."""
@@ -84,6 +88,11 @@ class Child:
     def log(self) -> list[str]:
         """The end of server.log."""
         return recorded.log(self._log.read_text(errors="replace")[-8000:].splitlines()[-20:])
+
+    def _end_rest(self) -> None:
+        """What outlives a launcher that was killed (gpubox.remote.orphans)."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def stop(self) -> None:
         """SIGTERM to its whole session, SIGKILL after 20 s."""

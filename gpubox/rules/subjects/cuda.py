@@ -1,11 +1,13 @@
 """Toolkits, torch's CUDA, the driver: what was built with what, and what can run it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from gpubox.catalog import Card
 from gpubox.cuda.packages import distribution_name, not_carried
 from gpubox.rules.context import Context
-from gpubox.rules.finding import Told
+from gpubox.rules.facts import CardFact
+from gpubox.rules.finding import Told, UnknownError
 from gpubox.rules.registry import rule
 from gpubox.support.versions import at_least
 
@@ -229,12 +231,60 @@ def cards(c: Context) -> Iterator[Told]:
     if not c.gpu:
         return
     card, found = c.card, c.found_cards
+    told = list(_cards_told(c, card, found))
+    yield from told
+    silent = any(one.memory_mib is None or one.compute_capability is None for one in found)
+    if silent and not told:
+        raise UnknownError("facts", "a card does not tell its memory or compute capability", f"is it {card.name}?")
+
+
+def _cards_told(c: Context, card: Card, found: Sequence[CardFact]) -> Iterator[Told]:
+    broken = c.facts.broken_cards if c.facts else []
     if len(found) < c.card_count:
-        yield Told(
-            f"{len(found)} cards", f"{c.card_count} x {card.name}", "give the box more cards, or another profile"
-        )
+        more = f", and broken: {'; '.join(broken)}" if broken else ""
+        todo = "repair those that are broken (gpubox doctor)" if broken else "give the box more cards"
+        yield Told(f"{len(found)} cards{more}", f"{c.card_count} x {card.name}", f"{todo}, or another profile")
+    needed = f"{card.name}: {card.compute_capability}, {card.memory_mib} MiB"
     for one in found:
-        if one.compute_capability != card.compute_capability or one.memory_mib < card.memory_mib * 0.98:
-            text = f"{one.name}: compute capability {one.compute_capability}, {one.memory_mib} MiB"
-            needed = f"{card.name}: {card.compute_capability}, {card.memory_mib} MiB"
-            yield Told(text, needed, "another profile, or `cards` of this one")
+        other = one.compute_capability not in {None, card.compute_capability}
+        small = one.memory_mib is not None and one.memory_mib < card.memory_mib * 0.98
+        if other or small:
+            capability = f"compute capability {one.compute_capability or 'not known'}"
+            memory = "memory not known" if one.memory_mib is None else f"{one.memory_mib} MiB"
+            yield Told(f"{one.name}: {capability}, {memory}", needed, "another profile, or `cards` of this one")
+
+
+@rule(
+    "card-recovery",
+    "error",
+    "No card waits for a reset or for a reboot of its machine.",
+    "https://github.com/NVIDIA/open-gpu-kernel-modules/issues/1159 (154 after 8, 119, 109: a power cycle)",
+    "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html (Xid 154: the recovery that a card needs)",
+)
+def recovery(c: Context) -> Iterator[Told]:
+    """A server that is started into it fails again, and hides the first cause."""
+    asked = c.facts.recovery if c.facts else None
+    if not c.gpu or not asked:
+        return
+    yield Told(
+        "; ".join(asked),
+        "cards that the driver asks nothing of",
+        "nothing is restarted into it: reboot or power cycle the machine that has the card, or reset the card where "
+        "the line says so, then run again; gpubox doctor reads the log",
+    )
+
+
+@rule(
+    "architecture",
+    "error",
+    "The box's processor is one that stacks are made for.",
+    "https://github.com/unslothai/unsloth/issues/10283 (GB10: unified memory, aarch64)",
+    "the lock files of all stacks: wheels of x86_64 alone",
+)
+def architecture(c: Context) -> Iterator[Told]:
+    """Locked wheels, toolkits and driver packages are those of x86_64."""
+    found = c.facts.architecture if c.facts else None
+    if found in {None, "x86_64"}:
+        return
+    todo = "no stack for it exists yet; what `gpubox onboard` shows of the machine is right all the same"
+    yield Told(f"a processor of {found}", "x86_64", todo)

@@ -40,12 +40,12 @@ class Handler(BaseHTTPRequestHandler):
         number = next(COUNT)
         if MODE == "errors" or (MODE == "some-errors" and number > 3 and number % 3 == 0):
             return self.reply({"error": "out of memory"}, 500)
-        if MODE == "dies" and number > 10:
+        if MODE == "dies" and number > 13:
             print("Scheduler hit an exception: api_key='topsecret'", flush=True)
             os._exit(9)
-        if MODE == "hangs" and number > 8:
+        if MODE == "hangs" and number > 11:
             time.sleep(60)
-        return self.stream(body["sampling_params"]["max_new_tokens"], 0.4 if MODE == "slow" and number > 4 else 0.0)
+        return self.stream(body["sampling_params"]["max_new_tokens"], 0.4 if MODE == "slow" and number > 7 else 0.0)
 
     def stream(self, tokens: int, pause_s: float) -> None:
         self.send_response(200)

@@ -109,7 +109,7 @@ def _outputs(command: click.Command, path: str = "") -> list[tuple[str, Any]]:
     return [(f"{path} {one.opts[0]}".strip(), one) for one in command.params if isinstance(one.type, click.Path)]
 
 
-WRITTEN = {"bench --runs", "doctor --bundle", "onboard --inventory", "report --output"}
+WRITTEN = {"bench --runs", "docs --output", "doctor --bundle", "onboard --inventory", "report --output"}
 READ = {
     *(f"{name} --inventory" for name in ("ask", "bench", "check", "diff", "doctor", "releases", "rollback")),
     *("bench --python", "catalog extract --wheel", "compare --runs", "onboard --api-key-file"),
@@ -129,7 +129,15 @@ def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subprocess.Popen", lambda *a, **k: pytest.fail(f"{a} was started"))
 
 
-_OTHERS = {"bench": ["gpu01"], "doctor": ["gpu01"], "onboard": ["10.0.0.1", "--yes"], "report": ["h200-glm"]}
+_FOLDERS = {"bench --runs", "docs --output"}
+_NO_JSON = {"docs", "report"}
+_OTHERS = {
+    "bench": ["gpu01"],
+    "docs": [],
+    "doctor": ["gpu01"],
+    "onboard": ["10.0.0.1", "--yes"],
+    "report": ["h200-glm"],
+}
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
@@ -138,10 +146,10 @@ _OTHERS = {"bench": ["gpu01"], "doctor": ["gpu01"], "onboard": ["10.0.0.1", "--y
 def test_what_cannot_be_written_is_said_before_anything_is_asked(name: str, kind: str, tmp_path: Path) -> None:
     command, option = name.split(" ")
     (tmp_path / "file").touch()
-    wrong = tmp_path / "file" if option == "--runs" else tmp_path
+    wrong = tmp_path / "file" if name in _FOLDERS else tmp_path
     path = tmp_path / "file" / "x" if kind == "folder of a file" else wrong
     result = call(command, *_OTHERS[command], option, str(path), "--json")
-    if command == "report":
+    if command in _NO_JSON:
         result = call(command, *_OTHERS[command], option, str(path))
         assert str(tmp_path) in result.stderr
     else:

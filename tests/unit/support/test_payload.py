@@ -48,9 +48,9 @@ def test_a_program_fits_a_command_line_even_when_a_shell_in_a_shell_runs_it(prog
 
 
 def test_only_what_is_needed_is_sent() -> None:
-    assert set(payload.texts("venv_state")) == {
+    assert set(payload.texts("speed")) == {
         "gpubox",
-        *(f"gpubox.remote{name}" for name in ("", ".files", ".tree", ".venv_state")),
+        *(f"gpubox.remote{name}" for name in ("", ".endpoint", ".speed")),
     }
 
 
