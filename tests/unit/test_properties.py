@@ -150,6 +150,8 @@ def _unit(wish: Profile, path: Path) -> Path | None:
     assert read(line) == argv
     lines = {"exec_line": line, "jit": jit.environment("venv"), "jit_line": systemd.exec_line(jit.ready("venv"))}
     bound = systemd.process_lines(wish.process)
-    path.write_text(render("sglang.service.j2", profile=wish, folder=str(path.parent), process=bound, **lines))
+    path.write_text(
+        render("sglang.service.j2", profile=wish, folder=str(path.parent), process=bound, limits={}, **lines)
+    )
     path.with_suffix(".env").write_text(text)
     return path
