@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpubox.driver.packages import FABRIC_MANAGER, upstream
+from gpubox.support.reading import reader
 
 UNIT = "nvidia-fabricmanager.service"
 PACKAGES = FABRIC_MANAGER
@@ -65,6 +66,7 @@ class Fabric:
         return [name for name in MODULES if name not in self.modules] if self.kind == "nvlink5" else []
 
 
+@reader("the fabric manager")
 def parse(text: str) -> Fabric:
     """What QUESTION printed."""
     lines = [line.strip() for line in text.splitlines()]

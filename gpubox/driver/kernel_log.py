@@ -10,6 +10,7 @@ from typing import Literal
 from gpubox.support import known_texts
 from gpubox.support.data import Model
 from gpubox.support.known_texts import KnownText
+from gpubox.support.reading import reader
 
 Status = Literal["pass", "warn", "fail"]
 Recovery = Literal["nothing", "drain", "reset", "reboot"]
@@ -120,6 +121,7 @@ def table() -> Table:
     return known_texts.load(Table, Path(__file__).with_suffix(".yaml"))
 
 
+@reader("the kernel log")
 def parse(code: int, text: str) -> KernelLog:
     """From what QUESTION printed, and its exit code."""
     if code != 0:

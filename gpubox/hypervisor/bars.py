@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpubox.support.reading import reader
+
 # a line of `resource` is START END FLAGS, one for each window; the second is the one through which a card's memory is
 # seen. A window that got no address has the flag IORESOURCE_UNSET (0x20000000), or is all zeros.
 QUESTION = """for d in /sys/bus/pci/devices/*; do case $(cat "$d/vendor")$(cat "$d/class") in 0x10de0x03*)
@@ -31,6 +33,7 @@ class Bars:
     """Bytes of its second window (BAR1); None: it got none."""
 
 
+@reader("windows of cards")
 def parse(listing: str) -> list[Bars]:
     """Windows from lines `ADDRESS DEVICE START END FLAGS`; a line of another form is left out."""
     found = []

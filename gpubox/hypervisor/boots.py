@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
+from gpubox.support.reading import reader
+
 # what systemd and the kernel say last when a machine is shut down; a boot without it ended by itself
 _SHUTDOWN = (
     "Journal stopped|systemd-shutdown|Shutting down\\.|reboot: |Power down|System is (rebooting|powering|halting)|"
@@ -46,6 +48,7 @@ class Boot:
     """Seconds since 1970 of the model server's last line; None: it said nothing."""
 
 
+@reader("boots of the machine")
 def parse(text: str) -> list[Boot]:
     """From lines `NUMBER END clean|reset SERVED`, or `last reboot|shutdown TIME`; others are left out."""
     found = _from_logins(text)

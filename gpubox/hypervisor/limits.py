@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from gpubox.hypervisor.cards import pci
 from gpubox.settings.host import CardLimit
+from gpubox.support.reading import reader
 from gpubox.support.templates import render
 
 UNIT = "gpubox-card-limits.service"
@@ -58,6 +59,7 @@ class LimitedCard:
         return f"card {self.uuid} ({self.pci})"
 
 
+@reader("limits of cards")
 def parse(text: str) -> list[LimitedCard]:
     """What QUESTION printed. Lines that are no card's (warnings of nvidia-smi) are passed over."""
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]

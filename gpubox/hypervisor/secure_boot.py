@@ -6,6 +6,8 @@ Evidence: wvthoog/proxmox-vgpu-installer#9, NVIDIA/gpu-driver-container#44.
 import re
 from dataclasses import dataclass
 
+from gpubox.support.reading import reader
+
 # without mokutil the firmware's own variable says it: four bytes of attributes, then 1 or 0
 QUESTION = r"""mokutil --sb-state 2>&1 || { v=$(od -An -tu1 /sys/firmware/efi/efivars/SecureBoot-8be4df61-* | tr -s ' ')
 case $v in *' 1') echo SecureBoot enabled;; *' 0') echo SecureBoot disabled;; esac; }
@@ -31,6 +33,7 @@ class SecureBoot:
     """Whether the firmware knows DKMS's own key; None: there is none, or it does not say."""
 
 
+@reader("Secure Boot")
 def parse(text: str) -> SecureBoot:
     """From what QUESTION prints."""
     state = re.search(r"^SecureBoot (enabled|disabled)", text, re.M)

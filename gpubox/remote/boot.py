@@ -2,13 +2,13 @@
 
     python3 -I -c TEXT-OF-THIS-FILE ARCHIVE PROGRAM WORD...
 
-ARCHIVE holds the text of each module by its name: JSON, zlib, base64 (gpubox.support.payload makes it). PROGRAM is a
+ARCHIVE holds the text of each module by its name: JSON, zlib, base85 (gpubox.support.payload makes it). PROGRAM is a
 module of this package; its `main` gets the words and returns the exit code.
 """
 
 from __future__ import annotations
 
-import binascii
+import base64
 import importlib
 import json
 import sys
@@ -23,7 +23,7 @@ class Archive:
     """Finds and loads the modules of one archive. In memory: a zip file would need a place to lie."""
 
     def __init__(self, packed: str) -> None:
-        self._texts: dict[str, str] = json.loads(zlib.decompress(binascii.a2b_base64(packed)))
+        self._texts: dict[str, str] = json.loads(zlib.decompress(base64.b85decode(packed)))
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """How to load the module; None: it is not in here."""

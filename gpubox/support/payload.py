@@ -5,7 +5,7 @@ gpubox.remote; `gpubox/remote/boot.py` unpacks it there.
 """
 
 import ast
-import binascii
+import base64
 import json
 import shlex
 import zlib
@@ -69,7 +69,7 @@ def texts(program: str) -> Mapping[str, str]:
 def pack(modules: Mapping[str, str]) -> str:
     """An archive for `gpubox/remote/boot.py`: the same bytes for the same texts."""
     packed = zlib.compress(json.dumps(modules, sort_keys=True).encode(), 9)
-    return binascii.b2a_base64(packed, newline=False).decode()
+    return base64.b85encode(packed).decode()  # no quotes in its alphabet, and 6 % shorter than base64
 
 
 def _imported(name: str) -> Iterator[str]:
