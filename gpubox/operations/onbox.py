@@ -47,13 +47,21 @@ def close_all() -> None:
 
     paramiko closes such a file when it is freed, and sends a message for that. What is freed only while Python ends
     (a part of a cycle, a value of a module) finds no greenlets any more that could send, and a traceback stands under
-    the summary of a good run: `RuntimeError: greenlet is being finalized`.
+    the summary of a good run: `RuntimeError: greenlet is being finalized`. A file that is closed already is closed
+    once more when it is freed, and waits for a lock that a reader of the channel may hold: so that does nothing then.
     """
+    # not isinstance: pyinfra's proxies would be asked what they are
+    files = [one for one in gc.get_objects() if type(one) is ChannelStdinFile]
     with contextlib.suppress(gevent.Timeout), gevent.Timeout(_CLOSING_S):  # a host that is gone must not hold it
-        for one in gc.get_objects():
-            if type(one) is ChannelStdinFile:  # not isinstance: pyinfra's proxies would be asked what they are
-                with contextlib.suppress(OSError, EOFError, SSHException):
-                    one.close()
+        for file in files:
+            with contextlib.suppress(OSError, EOFError, SSHException):
+                file.close()
+    for file in files:
+        vars(file)["close"] = _nothing
+
+
+def _nothing() -> None:
+    """What is left to do when a closed file is freed."""
 
 
 def events(host: Host, command: StringCommand) -> Iterator[dict[str, Any]]:

@@ -35,6 +35,7 @@ client._transport = transport
 opened = client.exec_command("hold")
 assert opened[1].read(4) == b"held"
 gc.disable()
+channel = opened[0].channel
 cycle = [opened]
 cycle.append(cycle)
 del opened, cycle
@@ -57,6 +58,13 @@ def test_what_it_mends() -> None:
 def test_a_run_ends_with_its_summary(end: str, code: int) -> None:
     done = _run("import gpubox.operations.onbox", end)
     assert (done.returncode, done.stdout, done.stderr) == (code, "the summary\n", "")
+
+
+def test_a_reader_that_holds_the_channel_to_the_end() -> None:
+    """What is registered first runs last: when all files were closed, and Python begins to free them."""
+    held = "import atexit; atexit.register(lambda: channel.lock.acquire(blocking=False))"
+    done = _run(f"{held}\nimport gpubox.operations.onbox")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "the summary\n", "")
 
 
 def test_an_error_of_the_run_is_shown() -> None:
