@@ -12,6 +12,7 @@ from gpubox.onboard import probe, questions
 from gpubox.onboard.findings import findings, silent
 from gpubox.onboard.proposals import Proposal, proposals
 from gpubox.onboard.state import Box, Server
+from gpubox.support import payload
 from tests.unit import simulated
 
 
